@@ -1,0 +1,10 @@
+"""`python -m stoker`: the `stoker` command where its script is not on the path."""
+
+from __future__ import annotations
+
+import sys
+
+from stoker.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

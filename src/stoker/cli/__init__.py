@@ -1,0 +1,1 @@
+"""The `stoker` command: one file a subcommand. Its `--help` imports no torch."""

@@ -1,0 +1,1 @@
+"""WHO makes the batches: worker processes, the foreman that forks them, and messages."""

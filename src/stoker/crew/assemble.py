@@ -1,0 +1,121 @@
+"""Turns what workers made into the batch that the loop gets."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+import torch
+from torch.utils.data._utils.collate import default_collate
+
+from stoker.crew.messages import Made
+from stoker.crew.parcel import DTYPE_NAMES, SMALL_LEAF_BYTES, Parcel, unpacked
+from stoker.memory.arena import Arena
+from stoker.memory.layout import RowLayout, RowSpec, aligned
+from stoker.memory.slab import rounded_to_pages
+
+
+def parcel_of(made: Made) -> Parcel:
+    """The parcel that `made` announces."""
+    return Parcel(made.structure, made.structure_at, made.structure_bytes, made.buffers)
+
+
+def assembled(arena: Arena, slab: int, parts: Sequence[Made], *, copies: bool) -> Any:
+    """The batch whose parts lie in `slab`, in the order of their rows.
+
+    The slab is leased to the loop, or free again when nothing of the batch refers to it.
+    """
+    parcels = [parcel_of(part) for part in parts]
+    used_bytes = max(parcel.used_bytes for parcel in parcels)
+    largest_leaf = max((size for parcel in parcels for size in parcel.buffers[1::2]), default=0)
+    copies = copies or largest_leaf < SMALL_LEAF_BYTES
+    if not used_bytes:
+        exporter: Any = None
+    elif copies:
+        mapping = arena.mapped(slab, used_bytes)
+        exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
+    else:
+        exporter = arena.lease(slab, used_bytes).exporter
+    batch = unpacked(parcels[0], exporter, copies=copies)
+    if any(parcel.structure != parcels[0].structure for parcel in parcels[1:]):
+        others = [unpacked(parcel, exporter, copies=copies) for parcel in parcels[1:]]
+        batch = merged([batch, *others])
+    if copies:
+        arena.give_back(slab)
+    return batch
+
+
+def collated_rows(arena: Arena, slab: int, parts: Sequence[Made]) -> Any:
+    """`default_collate` of the bare rows in `slab`, for a batch whose layout was unknown.
+
+    The slab's pages are given back: the rows lie far apart in it.
+    """
+    rows: list[Any] = []
+    for part in parts:
+        parcel = parcel_of(part)
+        mapping = arena.file.map(slab, rounded_to_pages(parcel.used_bytes))
+        exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
+        rows += unpacked(parcel, exporter, copies=False)
+    batch = default_collate(rows)
+    arena.empty(slab)
+    arena.give_back(slab)
+    return batch
+
+
+def merged(parts: Sequence[Any]) -> Any:
+    """One batch of parts that `default_collate` made, each of some rows.
+
+    Their tensors are whole already; lists of strings (one a row) are put together.
+    """
+    first = parts[0]
+    if isinstance(first, torch.Tensor):
+        return first
+    if isinstance(first, Mapping):
+        together = {key: merged([part[key] for part in parts]) for key in first}
+        if not isinstance(first, MutableMapping):
+            return type(first)(together)  # type: ignore[call-arg]  # as `default_collate` made it
+        first.update(together)
+        return first
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*(merged(column) for column in zip(*parts, strict=True)))
+    if isinstance(first, list | tuple) and any(isinstance(item, str | bytes) for item in first):
+        return type(first)(item for part in parts for item in part)
+    columns = [merged(column) for column in zip(*parts, strict=True)]
+    if not isinstance(first, MutableSequence):
+        return type(first)(columns)
+    first[:] = columns
+    return first
+
+
+def row_layout(batch: Any, num_rows: int) -> RowLayout | None:
+    """What one row of `batch` looks like; None if its rows cannot be made apart."""
+    specs = []
+    for found in _leaves(batch):
+        if isinstance(found, torch.Tensor):
+            name = DTYPE_NAMES.get(found.dtype)
+            if type(found) is not torch.Tensor or found.numel() == 0 or name is None:
+                return None
+            if found.shape[0] != num_rows or not found.is_contiguous():
+                return None
+            specs.append(RowSpec(name, tuple(found.shape[1:]), found.nbytes // num_rows))
+        elif not isinstance(found, str | bytes):
+            return None
+    return tuple(specs) if specs else None
+
+
+def batch_bytes(layout: RowLayout, num_rows: int) -> int:
+    """What a batch of that layout takes of a slab."""
+    return sum(aligned(spec.row_bytes * num_rows) for spec in layout)
+
+
+def _leaves(batch: Any) -> Iterator[Any]:
+    """The leaves of a collated batch, in the order in which collating meets them."""
+    if isinstance(batch, Mapping):
+        for value in batch.values():
+            yield from _leaves(value)
+    elif isinstance(batch, Sequence) and not isinstance(batch, str | bytes):
+        for value in batch:
+            yield from _leaves(value)
+    else:
+        yield batch

@@ -1,0 +1,144 @@
+"""torch's `default_collate`, with the batch's tensors made in the slab.
+
+torch's own function does the walking; only what it does with tensors, arrays and numbers
+is replaced. A type that a user registered keeps the user's function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data._utils import collate as torch_collate
+
+from stoker.crew.parcel import is_plain
+from stoker.crew.writer import SlabWriter
+from stoker.memory.layout import RowLayout, leaf_offsets
+
+CollateMap = dict[Any, Callable[..., Any]]
+
+TENSORS = torch_collate.collate_tensor_fn
+ARRAYS = torch_collate.collate_numpy_array_fn
+NUMBERS = (
+    torch_collate.collate_numpy_scalar_fn,
+    torch_collate.collate_float_fn,
+    torch_collate.collate_int_fn,
+)
+
+
+class LayoutDiffers(Exception):
+    """These rows do not look like the rows of earlier batches."""
+
+
+class SlabCollate:
+    """Collates rows into the slab that `writer` has begun."""
+
+    def __init__(self, writer: SlabWriter) -> None:
+        self._writer = writer
+        self._map: CollateMap = {}
+        self._next_leaf: Callable[[torch.dtype, tuple[int, ...]], torch.Tensor] = self._append
+        self._num_rows = 0
+        self._part: list[torch.Tensor] = []
+
+    def whole(self, rows: Sequence[Any]) -> Any:
+        """`default_collate(rows)`."""
+        self._num_rows = len(rows)
+        self._next_leaf = self._append
+        return torch_collate.collate(rows, collate_fn_map=self._current_map())
+
+    def part(self, rows: Sequence[Any], start: int, num_rows: int, layout: RowLayout) -> Any:
+        """The same for some rows of a batch: written at their place in the batch's leaves.
+
+        Raises:
+            LayoutDiffers: they do not fit `layout`, or do not collate among themselves.
+        """
+        mine = slice(start, start + len(rows))
+        self._part = []
+        for spec, offset in zip(layout, leaf_offsets(layout, num_rows), strict=True):
+            whole = self._writer.view(offset, getattr(torch, spec.dtype), (num_rows, *spec.shape))
+            self._part.append(self._writer.part(offset, whole, mine))
+            self._writer.begin_again(offset + whole.nbytes)
+        self._part.reverse()
+        self._next_leaf = self._take
+        try:
+            collated = torch_collate.collate(rows, collate_fn_map=self._current_map())
+        except Exception as error:
+            raise LayoutDiffers from error
+        if self._part:
+            raise LayoutDiffers
+        return collated
+
+    def _append(self, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+        return self._writer.tensor(dtype, (self._num_rows, *shape))
+
+    def _take(self, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+        if not self._part:
+            raise LayoutDiffers
+        place = self._part.pop()
+        if place.dtype != dtype or tuple(place.shape[1:]) != shape:
+            raise LayoutDiffers
+        return place
+
+    def _current_map(self) -> CollateMap:
+        """torch's map as it is now, its own functions replaced by ours."""
+        current = torch_collate.default_collate_fn_map
+        if self._map.keys() != current.keys():
+            ours = {TENSORS: self._tensors, heap_tensors: self._tensors, ARRAYS: self._arrays}
+            ours |= {function: _numbers_into(self, function) for function in NUMBERS}
+            self._map = {kind: ours.get(function, function) for kind, function in current.items()}
+        return self._map
+
+    def _tensors(self, batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+        first = batch[0]
+        if type(first) is not torch.Tensor or not is_plain(first):
+            return heap_tensors(batch, collate_fn_map=collate_fn_map)
+        return torch.stack(batch, 0, out=self._next_leaf(first.dtype, tuple(first.shape)))  # type: ignore[arg-type]  # a tuple does too
+
+    def _arrays(self, batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+        first = batch[0]
+        shape, dtype = first.shape, first.dtype
+        alike = shape and all(
+            type(a) is np.ndarray and a.shape == shape and a.dtype == dtype for a in batch
+        )
+        if not alike or dtype.kind not in "biufc" or not dtype.isnative:
+            return ARRAYS(batch, collate_fn_map=collate_fn_map)
+        leaf = self._next_leaf(torch.from_numpy(np.empty(0, dtype)).dtype, shape)
+        np.concatenate(batch, out=leaf.numpy().reshape(len(batch) * shape[0], *shape[1:]))
+        return leaf
+
+    def numbers(self, values: torch.Tensor) -> torch.Tensor:
+        """`values`, one for each row, moved into the slab."""
+        return self._next_leaf(values.dtype, tuple(values.shape[1:])).copy_(values)
+
+
+def _numbers_into(collate: SlabCollate, function: Callable[..., Any]) -> Callable[..., Any]:
+    def collated(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+        return collate.numbers(function(batch, collate_fn_map=collate_fn_map))
+
+    return collated
+
+
+def heap_tensors(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+    """torch's function without its shared memory: in a worker it would make a new segment."""
+    first = batch[0]
+    if type(first) is torch.Tensor and is_plain(first):
+        # `out` has the first row's type, as torch's own has in a worker.
+        return torch.stack(batch, 0, out=first.new_empty((len(batch), *first.shape)))  # type: ignore[arg-type]  # a tuple does too
+    return TENSORS(batch, collate_fn_map=collate_fn_map)
+
+
+def use_heap_in_default_collate() -> None:
+    """In a worker: let a user's `collate_fn` that calls `default_collate` stay in the heap."""
+    current = torch_collate.default_collate_fn_map
+    if current.get(torch.Tensor) is TENSORS:
+        current[torch.Tensor] = heap_tensors
+
+
+def is_default(collate_fn: Any) -> bool:
+    """Whether rows may be collated in parts: torch's function, and its own map."""
+    return collate_fn is torch_collate.default_collate and all(
+        getattr(function, "__module__", "") == torch_collate.__name__
+        for function in torch_collate.default_collate_fn_map.values()
+    )

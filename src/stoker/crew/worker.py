@@ -1,0 +1,188 @@
+"""A worker process: takes tasks from its lane, makes rows in slabs, says so.
+
+One thread. Ends when its lane is closed, when told to leave, or with the foreman.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+import socket
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data._utils import collate as torch_collate
+from torch.utils.data._utils import signal_handling
+from torch.utils.data._utils import worker as torch_worker
+from torch.utils.data._utils.fetch import _IterableDatasetFetcher
+
+from stoker.crew.collate import LayoutDiffers, SlabCollate, use_heap_in_default_collate
+from stoker.crew.desk import Desk, Entry
+from stoker.crew.failure import packed_error
+from stoker.crew.job import Job
+from stoker.crew.messages import (
+    Begin,
+    Differs,
+    Hire,
+    Leave,
+    Made,
+    Make,
+    Message,
+    Raised,
+    StreamEnded,
+    decoded,
+    encoded,
+)
+from stoker.crew.parcel import packed
+from stoker.crew.writer import SlabWriter
+from stoker.data.keys import MAX_GROUPS, group_rows
+from stoker.data.reader import RowReader
+from stoker.memory.slab import TASK_PART_OFFSET
+
+MAX_TASK_BYTES = 1 << 18
+ROWS_REGION_BYTES = TASK_PART_OFFSET // MAX_GROUPS
+
+
+def seed_as_torch(base_seed: int, worker: int) -> int:
+    """Seed this process as torch seeds worker number `worker`; returns the seed."""
+    seed = base_seed + worker
+    random.seed(seed)
+    torch.manual_seed(seed)
+    np.random.seed(torch_worker._generate_state(base_seed, worker))
+    return seed
+
+
+def work(job: Job, hire: Hire, lane: socket.socket) -> None:
+    """The life of a worker."""
+    signal_handling._set_worker_signal_handlers()
+    torch.set_num_threads(1)
+    use_heap_in_default_collate()
+    seed = seed_as_torch(hire.base_seed, hire.worker)
+    worker = Worker(job, hire.worker)
+    try:
+        dataset, _, init = job.cargo.open()
+        torch_worker._worker_info = torch_worker.WorkerInfo(
+            id=hire.worker, num_workers=hire.num_workers, seed=seed, dataset=dataset
+        )
+        if init is not None:
+            init(hire.worker)
+        worker.open()
+    except Exception as error:
+        worker.broken = error
+    while True:
+        content = lane.recv(MAX_TASK_BYTES)
+        message = decoded(content) if content else Leave()
+        match message:
+            case Make():
+                job.results.send(encoded(worker.answer(message)))
+            case Begin():
+                worker.begin()
+            case _:
+                return
+
+
+class Worker:
+    """Makes what it is asked to make."""
+
+    def __init__(self, job: Job, number: int) -> None:
+        self._job = job
+        self._number = number
+        self._desk = Desk(job.file, job.desk)
+        self._writer = SlabWriter(job.file)
+        self._slab_collate = SlabCollate(self._writer)
+        self._dataset: Any = None
+        self._collate: Any = None
+        self._reader: RowReader | None = None
+        self._stream: _IterableDatasetFetcher | None = None
+        self.broken: Exception | None = None
+        """What went wrong before the first task; raised in place of its batch, once."""
+
+    def open(self) -> None:
+        """Get ready to read. The user's `worker_init_fn` has run."""
+        self._dataset, self._collate, _ = self._job.cargo.open()
+        if self._collate is torch_collate.default_collate:
+            self._collate = self._slab_collate.whole
+        if not self._job.is_iterable and self._job.seeding == "position":
+            self._reader = RowReader(
+                self._dataset, self._collate, self._job.threads_per_worker
+            )
+
+    def begin(self) -> None:
+        """Start the iterable dataset from its beginning."""
+        if self.broken is not None:
+            return
+        try:
+            self._stream = _IterableDatasetFetcher(  # type: ignore[no-untyped-call]  # torch's
+                self._dataset, self._job.auto_collation, self._collate, self._job.drop_last
+            )
+        except Exception as error:
+            self.broken = error
+
+    def answer(self, task: Make) -> Message:
+        """Make what `task` says, in its slab."""
+        began_ns = time.perf_counter_ns()
+        place = (task.run, task.ticket, task.start, self._number)
+        self._desk.note(self._number, Entry(*place[:3], task.stop))
+        try:
+            if self.broken is not None:
+                error, self.broken = self.broken, None
+                raise error
+            parcel = packed(self._made(task), self._writer)
+        except LayoutDiffers:
+            return Differs(*place)
+        except Exception as error:
+            if isinstance(error, StopIteration) and task.shape == "stream":
+                return StreamEnded(*place)
+            return Raised(*place, packed_error(error, str(self._number)))
+        finally:
+            self._desk.clear(self._number)
+        elapsed_ns = time.perf_counter_ns() - began_ns
+        return Made(
+            *place,
+            elapsed_ns,
+            task.shape,
+            parcel.structure,
+            parcel.structure_at,
+            parcel.structure_bytes,
+            parcel.buffers,
+        )
+
+    def _made(self, task: Make) -> Any:
+        """The batch, the part of it, or the bare rows."""
+        offset = 0
+        if task.shape == "rows":
+            offset = task.start // group_rows(task.num_rows) * ROWS_REGION_BYTES
+        self._writer.begin(task.slab, offset)
+        indices = pickle.loads(task.indices or self._writer.task_part(task.indices_bytes))
+        if task.shape == "stream":
+            if self._stream is None:
+                raise StopIteration
+            return self._stream.fetch(indices)
+        if self._reader is None:
+            return self._made_as_torch(task, indices)
+        if task.shape == "single":
+            row = self._reader.whole(task.epoch_key, task.ticket, indices)
+            return self._collate(row)
+        if getattr(self._dataset, "__getitems__", None):
+            rows = self._reader.many(task.epoch_key, task.ticket, indices)
+        else:
+            span = range(task.start, task.stop)
+            rows = self._reader.rows(task.epoch_key, task.ticket, indices, span, task.num_rows)
+        if task.shape == "rows":
+            return rows
+        if task.shape == "part":
+            layout = pickle.loads(task.layout)
+            return self._slab_collate.part(rows, task.start, task.num_rows, layout)
+        if self._collate == self._slab_collate.whole:
+            return self._slab_collate.whole(rows)
+        return self._reader.collated(task.epoch_key, task.ticket, rows)
+
+    def _made_as_torch(self, task: Make, indices: Any) -> Any:
+        """`seeding="worker"`: nothing is seeded, whole batches only."""
+        if task.shape == "single":
+            return self._collate(self._dataset[indices])
+        if getattr(self._dataset, "__getitems__", None):
+            return self._collate(self._dataset.__getitems__(indices))
+        return self._collate([self._dataset[index] for index in indices])

@@ -1,0 +1,1 @@
+"""WHAT is read, in which order, with which random numbers. Knows no workers."""

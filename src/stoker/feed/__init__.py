@@ -1,0 +1,1 @@
+"""WHEN: which batch is made next, by whom, and when the loop gets it."""

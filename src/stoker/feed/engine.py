@@ -1,0 +1,360 @@
+"""Batches made by a crew: issued as tasks, collected as batches. Map-style and iterable.
+
+All methods are called by the thread that iterates; nothing happens between its calls but
+what workers do with the tasks they were given. A ticket's slab belongs to `_pending` from
+`issue` until it is collected or, after `abandon`, until its last task has come back.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from stoker.crew.assemble import assembled, batch_bytes, collated_rows, row_layout
+from stoker.crew.collate import is_default
+from stoker.crew.crew import Crew
+from stoker.crew.failure import unpacked_error
+from stoker.crew.job import Cargo, Job
+from stoker.crew.messages import (
+    MAX_MESSAGE_BYTES,
+    Begin,
+    Differs,
+    Made,
+    Make,
+    Message,
+    Raised,
+    StreamEnded,
+)
+from stoker.errors import BudgetError, PlanError, WorkerDied
+from stoker.feed.counters import Counters
+from stoker.feed.source import Source
+from stoker.feed.tasks import rows_per_task, spans, window_by_need
+from stoker.memory.arena import Arena
+from stoker.memory.layout import RowLayout
+from stoker.plan import Plan
+
+MAX_LEASED = 8
+"""Slabs that the loop may hold; beyond that it gets copies, as from torch."""
+
+MAX_LAYOUT_CHANGES = 3
+COST_WEIGHT = 0.2
+
+Place = tuple[int, int]
+"""A run and a ticket of it."""
+
+
+@dataclass(slots=True)
+class Pending:
+    """A batch under way."""
+
+    slab: int
+    indices: Any
+    epoch_key: int
+    num_rows: int
+    tasks_left: int
+    whole: bool
+    made: list[Made] = field(default_factory=list)
+    raised: list[Raised] = field(default_factory=list)
+    differs: bool = False
+    ended: bool = False
+    abandoned: bool = False
+
+
+class Engine:
+    """A crew and the batches that it has in work."""
+
+    def __init__(self, source: Source, plan: Plan, arena: Arena, counters: Counters) -> None:
+        self._source = source
+        self._plan = plan
+        self._arena = arena
+        self._counters = counters
+        self._pending: dict[Place, Pending] = {}
+        self._layout: RowLayout | None = None
+        self._pickled_layout = b""
+        self._layout_changes = 0
+        self._row_cost_ns: float | None = None
+        self._num_rows = 1
+        self._batch_bytes = 0
+        self._has_lanes = source.is_iterable or plan.seeding == "worker"
+        self._splits = (
+            source.auto_collation
+            and not self._has_lanes
+            and is_default(source.collate_fn)
+            and not getattr(source.dataset, "__getitems__", None)
+        )
+        desk = arena.take()
+        job = Job(
+            cargo=Cargo(source.dataset, source.collate_fn, source.worker_init_fn),
+            file=arena.file,
+            desk=desk,
+            results=None,  # type: ignore[arg-type]  # the crew puts its own in
+            is_iterable=source.is_iterable,
+            auto_collation=source.auto_collation,
+            drop_last=source.drop_last,
+            seeding=plan.seeding,
+            threads_per_worker=plan.threads_per_worker,
+        )
+        self.crew = Crew(job, source.context, private_lanes=self._has_lanes)
+        counters.crews += 1
+
+    @property
+    def workers(self) -> int:
+        """How many workers take tasks."""
+        return len(self.crew.staying())
+
+    def serves(self, source: Source, plan: Plan) -> bool:
+        """Whether workers started for what this engine was made for do for these, too."""
+        mine, theirs = self._source, source
+        return (
+            mine.dataset is theirs.dataset
+            and mine.collate_fn == theirs.collate_fn
+            and mine.worker_init_fn == theirs.worker_init_fn
+            and mine.drop_last == theirs.drop_last
+            and mine.auto_collation == theirs.auto_collation
+            and mine.context.get_start_method() == theirs.context.get_start_method()
+            and replace(self._plan, workers=plan.workers) == plan
+        )
+
+    def resize(self, workers: int, base_seed: int) -> None:
+        """Have `workers` workers from now on. Only where they share a lane."""
+        missing = workers - self.workers
+        if missing > 0:
+            self.crew.hire(workers, base_seed)
+        elif missing < 0:
+            self.crew.let_go(-missing)
+
+    def window(self) -> int:
+        """How many batches may be under way or ready."""
+        workers = max(1, self.workers)
+        if self._plan.prefetch_factor is not None:
+            tickets = workers * self._plan.prefetch_factor
+        elif self._has_lanes:
+            tickets = 2 * workers
+        else:
+            tasks = 1
+            if self._splits:
+                rows = rows_per_task(self._row_cost_ns, self._num_rows)
+                tasks = len(spans(self._num_rows, rows))
+            tickets = window_by_need(workers, tasks)
+        budget = self._plan.memory_budget_bytes
+        if budget is None:
+            return tickets
+        if not self._batch_bytes:
+            return 1
+        return max(1, min(tickets, budget // self._batch_bytes - 1))
+
+    def begin_streams(self, run: int) -> None:
+        """Have every worker start its iterable from the beginning."""
+        for handle in self.crew.staying():
+            self.crew.send(Begin(run), handle.number)
+
+    def issue(self, place: Place, indices: Any, epoch_key: int, worker: int = 0) -> None:
+        """Have the batch of `indices` made. `worker` matters where each has a lane."""
+        num_rows = len(indices) if self._source.auto_collation else 1
+        self._num_rows = max(self._num_rows, num_rows)
+        pending = Pending(self._arena.take(), indices, epoch_key, num_rows, 0, whole=True)
+        self._pending[place] = pending
+        if self._splits and num_rows > 1 and self._issue_parts(place, pending):
+            return
+        self._issue_whole(place, pending, worker)
+
+    def is_ready(self, place: Place) -> bool:
+        """Whether nothing of the batch is under way any more."""
+        return self._pending[place].tasks_left == 0
+
+    def has_ended(self, place: Place) -> bool:
+        """Whether the worker's iterable had no more for this ticket (which is then gone)."""
+        if not self._pending[place].ended:
+            return False
+        self._arena.give_back(self._pending.pop(place).slab)
+        return True
+
+    def pump(self, timeout_s: float) -> bool:
+        """Take one message from the crew; False if none came.
+
+        Raises:
+            WorkerDied: and the crew is closed.
+        """
+        try:
+            message = self.crew.receive(timeout_s)
+        except WorkerDied:
+            self.close()
+            raise
+        if message is not None:
+            self._handle(message)
+        return message is not None
+
+    def collect(self, place: Place) -> Any:
+        """The batch, or the user's exception in its place."""
+        pending = self._pending.pop(place)
+        if pending.raised:
+            self._arena.give_back(pending.slab)
+            raise unpacked_error(min(pending.raised, key=lambda raised: raised.start).error)
+        parts = sorted(pending.made, key=lambda made: made.start)
+        if parts[0].shape == "rows":
+            batch = collated_rows(self._arena, pending.slab, parts)
+        else:
+            copies = self._arena.num_leased >= self._max_leased()
+            self._counters.copied_batches += copies
+            batch = assembled(self._arena, pending.slab, parts, copies=copies)
+        if self._splits and self._layout is None and self._layout_changes < MAX_LAYOUT_CHANGES:
+            self._learn_layout(batch, pending.num_rows)
+        used = max((sum(part.buffers[-2:]) for part in parts if part.shape != "rows"), default=0)
+        self._account(used or (batch_bytes(self._layout, pending.num_rows) if self._layout else 0))
+        return batch
+
+    def abandon(self, run: int) -> None:
+        """Forget all batches of `run`; slabs come back as their tasks do."""
+        for message in self.crew.take_back():
+            assert isinstance(message, Make | Begin)
+            if isinstance(message, Begin) or message.run != run:
+                self.crew.send(message, 0)
+            else:
+                self._pending[message.run, message.ticket].tasks_left -= 1
+        for place, pending in list(self._pending.items()):
+            if place[0] == run:
+                pending.abandoned = True
+                self._counters.discarded_batches += 1
+                self._drop_if_done(place, pending)
+
+    def close(self) -> None:
+        """End the crew; all slabs that were under way are free again."""
+        self.crew.close()
+        for pending in self._pending.values():
+            self._arena.give_back(pending.slab)
+        self._pending.clear()
+
+    def _issue_parts(self, place: Place, pending: Pending) -> bool:
+        """Split the batch over several tasks; False if it is cheaper, or has to stay, whole."""
+        rows = rows_per_task(self._row_cost_ns, pending.num_rows)
+        if rows >= pending.num_rows or self._layout_changes >= MAX_LAYOUT_CHANGES:
+            return False
+        indices = pending.indices
+        if not isinstance(indices, list | tuple):
+            return False
+        parts = spans(pending.num_rows, rows)
+        pickled = [pickle.dumps(indices[part.start : part.stop]) for part in parts]
+        if max(map(len, pickled)) > MAX_MESSAGE_BYTES // 2:
+            return False
+        shape = "part" if self._layout else "rows"
+        pending.whole, pending.tasks_left = False, len(parts)
+        for part, content in zip(parts, pickled, strict=True):
+            self._send_make(place, pending, part, content, shape)
+        return True
+
+    def _issue_whole(self, place: Place, pending: Pending, worker: int) -> None:
+        pending.whole, pending.tasks_left = True, 1
+        if self._source.is_iterable:
+            shape = "stream"
+        else:
+            shape = "batch" if self._source.auto_collation else "single"
+        content = pickle.dumps(pending.indices)
+        size_bytes = 0
+        if len(content) > MAX_MESSAGE_BYTES // 2:
+            self._arena.write_task_part(pending.slab, content)
+            content, size_bytes = b"", len(content)
+        span = range(pending.num_rows)
+        self._send_make(place, pending, span, content, shape, size_bytes, worker)
+
+    def _send_make(
+        self,
+        place: Place,
+        pending: Pending,
+        span: range,
+        content: bytes,
+        shape: str,
+        content_bytes: int = 0,
+        worker: int = 0,
+    ) -> None:
+        self._counters.tasks += 1
+        make = Make(
+            *place,
+            span.start,
+            span.stop,
+            pending.num_rows,
+            pending.slab,
+            pending.epoch_key,
+            content,
+            content_bytes,
+            self._pickled_layout if shape == "part" else b"",
+            shape,
+        )
+        self.crew.send(make, worker if self._has_lanes else 0)
+
+    def _handle(self, message: Message) -> None:
+        assert isinstance(message, Made | Raised | Differs | StreamEnded)
+        place = (message.run, message.ticket)
+        pending = self._pending[place]
+        pending.tasks_left -= 1
+        match message:
+            case Made():
+                pending.made.append(message)
+                self._learn_cost(message, pending)
+            case Raised():
+                pending.raised.append(message)
+            case Differs():
+                pending.differs = True
+            case StreamEnded():
+                pending.ended = True
+        if pending.abandoned:
+            self._drop_if_done(place, pending)
+        elif pending.differs and not pending.tasks_left:
+            self._make_again(place, pending)
+
+    def _make_again(self, place: Place, pending: Pending) -> None:
+        """Rows of this batch look unlike those before: one worker makes all of it."""
+        self._counters.repeated_batches += 1
+        self._layout, self._pickled_layout = None, b""
+        self._layout_changes += 1
+        pending.made.clear()
+        pending.raised.clear()
+        pending.differs = False
+        self._issue_whole(place, pending, worker=0)
+
+    def _drop_if_done(self, place: Place, pending: Pending) -> None:
+        if pending.tasks_left == 0:
+            self._arena.give_back(pending.slab)
+            del self._pending[place]
+
+    def _learn_cost(self, made: Made, pending: Pending) -> None:
+        rows = pending.num_rows if pending.whole else -(-pending.num_rows // (len(pending.made) + pending.tasks_left))
+        cost_ns = made.elapsed_ns / max(1, rows)
+        before = self._row_cost_ns
+        self._row_cost_ns = cost_ns if before is None else before + COST_WEIGHT * (cost_ns - before)
+
+    def _learn_layout(self, batch: Any, num_rows: int) -> None:
+        self._layout = row_layout(batch, num_rows)
+        if self._layout is None:
+            self._layout_changes = MAX_LAYOUT_CHANGES  # these batches cannot be made in parts
+        self._pickled_layout = pickle.dumps(self._layout)
+
+    def _max_leased(self) -> int:
+        budget = self._plan.memory_budget_bytes
+        if budget is None or not self._batch_bytes:
+            return MAX_LEASED if budget is None else 0
+        return min(MAX_LEASED, max(0, budget // self._batch_bytes - self.window()))
+
+    def _account(self, used_bytes: int) -> None:
+        """Learn what a batch takes, and refuse a budget that cannot hold it."""
+        if used_bytes <= self._batch_bytes:
+            return
+        self._batch_bytes = used_bytes
+        budget = self._plan.memory_budget_bytes
+        if budget is None:
+            return
+        if used_bytes > budget:
+            self.close()
+            raise BudgetError(
+                f"one batch needs {used_bytes:,} bytes, memory_budget allows {budget:,}. "
+                f"Lower batch_size (now {self._num_rows}) or raise memory_budget"
+            )
+        prefetch = self._plan.prefetch_factor
+        ahead = self.workers * (prefetch or 0)
+        if ahead * used_bytes > budget:
+            self.close()
+            raise PlanError(
+                f"prefetch_factor={prefetch} keeps {ahead} batches of {used_bytes:,} bytes ahead, "
+                f"{ahead * used_bytes:,} in all; memory_budget={budget:,} cannot hold them. "
+                "Lower prefetch_factor, or leave it out, or raise memory_budget"
+            )

@@ -1,0 +1,259 @@
+"""One loader's feeding across epochs: which crew, kept or fresh, and what is made ahead."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+
+from torch.utils.data import get_worker_info
+
+from stoker.data.fingerprint import Fingerprint, fingerprint
+from stoker.data.order import Draft, Order, is_known
+from stoker.feed.counters import Counters
+from stoker.feed.engine import Engine
+from stoker.feed.epoch import CrewStream, Epoch, InlineStream, MapEpoch
+from stoker.feed.source import Source
+from stoker.memory.arena import Arena
+from stoker.memory.slab import SlabFile
+from stoker.plan import Plan
+
+MAX_WASTED_DRAFTS = 2
+
+
+class Holdings:
+    """What has to be given back when a loader is gone: kept apart from the loader, so that
+    a finalizer can hold it."""
+
+    def __init__(self) -> None:
+        self.arena: Arena | None = None
+        self.engine: Engine | None = None
+
+    def release(self) -> None:
+        """End the crew and let go of the memory. Safe to call twice."""
+        if self.engine is not None:
+            self.engine.close()
+            self.engine = None
+        if self.arena is not None:
+            self.arena.close()
+            self.arena = None
+
+
+class Feeder:
+    """Feeds one loader. Made when it is first iterated."""
+
+    source: Source
+    plan: Plan
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.notes: list[str] = []
+        self.dropped_runs: deque[int] = deque()
+        """Runs whose iterator was dropped before its end, by whichever thread."""
+        self._holdings = Holdings()
+        self._workers = 0
+        self._planned_workers = -1
+        self._base_seed = 0
+        self._runs = 0
+        self._epochs = 0
+        self._current: weakref.ref[Epoch] | None = None
+        self._draft: MapEpoch | None = None
+        self._wasted_drafts = 0
+        self._look: Fingerprint = ()
+        self._release = weakref.finalize(self, self._holdings.release)
+
+    @property
+    def engine(self) -> Engine | None:
+        """The running crew's engine."""
+        return self._holdings.engine
+
+    @property
+    def running_workers(self) -> int:
+        """Workers at this moment."""
+        return self.engine.workers if self.engine is not None else 0
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory at this moment, in batches made, ready or held by the loop."""
+        arena = self._holdings.arena
+        return arena.file.used_bytes() if arena is not None else 0
+
+    def iterate(self, source: Source, plan: Plan) -> Epoch:
+        """Begin an epoch of `source` (the loader's present arguments)."""
+        self.source, self.plan = source, plan
+        if plan.workers != self._planned_workers:
+            self._planned_workers = plan.workers
+            self._workers = plan.workers
+        self._epochs += 1
+        running = self._current() if self._current is not None else None
+        if running is not None and not running.is_over:
+            if not source.keeps_workers:
+                return self._guest_epoch()
+            running._is_over = True
+            self.dropped_runs.append(running._run)
+        self._abandon_dropped()
+        epoch = self._begun_draft() or self._begun_epoch()
+        self._current = weakref.ref(epoch)
+        if isinstance(epoch, MapEpoch) and self.engine is not None:
+            self.refill(epoch, self.engine)
+        return epoch
+
+    def resize(self, workers: int) -> None:
+        """Have `workers` from the next batch on; for an iterable dataset the next epoch."""
+        self._planned_workers = workers if not self.plan.automatic else 0
+        self._workers = workers
+        self.notes.append(f"resized to {workers} workers after {self.counters.batches} batches")
+
+    def engine_for(self, epoch: MapEpoch) -> Engine | None:
+        """The engine that `epoch` takes its next batch from; None to make it here.
+
+        Where the number of workers was changed, this is where it happens. A crew that is
+        no longer wanted finishes what it has in work.
+        """
+        if self._workers == 0 or _is_in_a_worker():
+            if self.engine is not None and epoch.num_under_way == 0:
+                self.close_crew()
+            return self.engine
+        if self.engine is None:
+            self._start_crew()
+        assert self.engine is not None
+        if self.engine.workers != self._workers:
+            self.engine.resize(self._workers, self._base_seed)
+        return self.engine
+
+    def refill(self, epoch: MapEpoch, engine: Engine) -> None:
+        """Keep the window full with `epoch`, and near its end with the epoch after it."""
+        if self._workers == 0:
+            return
+        window = engine.window()
+        if not is_known(self.source.sampler):
+            # It may watch the training: drawn no further ahead than torch would.
+            window = min(window, (self.plan.prefetch_factor or 2) * max(1, self._workers))
+        epoch.issue_ahead(window - epoch.num_under_way)
+        if epoch._order.is_exhausted and self._may_draft():
+            self._make_ahead(window - epoch.num_under_way)
+
+    def epoch_ended(self) -> None:
+        """The running epoch delivered its last batch."""
+        self._current = None
+        if self.source.keeps_workers is False:
+            self.close_crew()
+
+    def close_crew(self) -> None:
+        """End the workers; the next epoch starts new ones."""
+        self._draft = None
+        self.dropped_runs.clear()
+        if self._holdings.engine is not None:
+            self._holdings.engine.close()
+            self._holdings.engine = None
+
+    def close(self) -> None:
+        """End everything. The loader can be iterated again, with new workers."""
+        running = self._current() if self._current is not None else None
+        if running is not None:
+            running._is_over = True
+        self._current = None
+        self.close_crew()
+        self._holdings.release()
+
+    def _begun_epoch(self) -> Epoch:
+        """Draw a new order; start, keep or replace the crew."""
+        source = self.source
+        order = Order(source.sampler, source.generator, self._epochs)
+        self._base_seed = order.base_seed
+        self._runs += 1
+        with_crew = self._workers > 0 and not _is_in_a_worker()
+        if with_crew:
+            self._renew_crew()
+        elif self.engine is not None:
+            self.close_crew()
+        if not source.is_iterable:
+            return MapEpoch(self, order, self._runs)
+        if not with_crew:
+            return InlineStream(self, order, self._runs)
+        assert self.engine is not None
+        return CrewStream(self, order, self._runs, self.engine)
+
+    def _renew_crew(self) -> None:
+        """Leave the crew as it is if it still holds what the script's dataset holds."""
+        keeps = self.source.keeps_workers
+        look = fingerprint(self.source.dataset) if keeps is None else ()
+        engine = self.engine
+        if engine is not None:
+            has_lanes = self.source.is_iterable or self.plan.seeding == "worker"
+            outdated = keeps is None and (
+                has_lanes or look != self._look or not engine.serves(self.source, self.plan)
+            )
+            if keeps is False or outdated or (has_lanes and engine.workers != self._workers):
+                self.close_crew()
+        self._look = look
+        if self.engine is None:
+            self._start_crew()
+
+    def _start_crew(self) -> None:
+        if self._holdings.arena is None:
+            self._holdings.arena = Arena(SlabFile.create())
+        engine = Engine(self.source, self.plan, self._holdings.arena, self.counters)
+        self._holdings.engine = engine
+        engine.crew.hire(self._workers, self._base_seed)
+
+    def _may_draft(self) -> bool:
+        return (
+            self._draft is not None
+            or (
+                self.source.keeps_workers is not False
+                and self.plan.seeding == "position"
+                and self._wasted_drafts < MAX_WASTED_DRAFTS
+                and is_known(self.source.sampler)
+            )
+        )
+
+    def _make_ahead(self, room: int) -> None:
+        """Begin the next epoch with what the window has left."""
+        if room <= 0:
+            return
+        if self._draft is None:
+            order = Draft(self.source.sampler, self.source.generator, self._epochs + 1)
+            self._runs += 1
+            self._draft = MapEpoch(self, order, self._runs)
+        self._draft.issue_ahead(room - self._draft.num_under_way)
+
+    def _begun_draft(self) -> MapEpoch | None:
+        """The epoch made ahead, if it is what would be drawn now."""
+        draft, self._draft = self._draft, None
+        if draft is None:
+            return None
+        assert isinstance(draft._order, Draft)
+        unchanged = (
+            self.engine is not None
+            and draft._order.order.epoch == self._epochs
+            and self.engine.serves(self.source, self.plan)
+            and (self.source.keeps_workers or fingerprint(self.source.dataset) == self._look)
+        )
+        if unchanged and draft._order.committed():
+            self._wasted_drafts = 0
+            self._base_seed = draft._order.order.base_seed
+            return draft
+        self._wasted_drafts += 1
+        draft._dropped.detach()
+        if self.engine is not None:
+            self.engine.abandon(draft._run)
+        return None
+
+    def _abandon_dropped(self) -> None:
+        while self.dropped_runs:
+            run = self.dropped_runs.popleft()
+            if self._draft is not None and run == self._draft._run:
+                continue
+            if self.engine is not None:
+                self.engine.abandon(run)
+
+    def _guest_epoch(self) -> Epoch:
+        """A second iterator while the first is in use: with a crew of its own, as in torch."""
+        guest = Feeder()
+        guest._epochs = self._epochs - 1
+        return guest.iterate(self.source, self.plan)
+
+
+def _is_in_a_worker() -> bool:
+    """Whether this is a worker of another loader: it makes its batches itself."""
+    return get_worker_info() is not None

@@ -1,0 +1,61 @@
+"""Batches made in the caller's process: the specification of what a crew makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.utils.data._utils.collate import default_collate
+from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+
+from stoker.data.reader import RowReader
+from stoker.feed.source import Source
+from stoker.plan import Plan
+
+
+class InlineMaker:
+    """Makes one batch after another of a map-style dataset.
+
+    The generators of the caller's process are put back after each batch, or the model's
+    dropout would draw from the samples' seeds.
+    """
+
+    def __init__(self, source: Source, plan: Plan) -> None:
+        self._source = source
+        self._has_getitems = bool(getattr(source.dataset, "__getitems__", None))
+        self._reader: RowReader | None = None
+        if plan.seeding == "position":
+            self._reader = RowReader(source.dataset, source.collate_fn, plan.threads_per_worker)
+        self._fetcher = _MapDatasetFetcher(  # type: ignore[no-untyped-call]  # torch's
+            source.dataset, source.auto_collation, source.collate_fn, source.drop_last
+        )
+
+    def make(self, indices: Any, epoch_key: int, ticket: int) -> Any:
+        """The batch of `indices`."""
+        if self._reader is None:
+            return self._fetcher.fetch(indices)
+        saved = self._reader.seeder.save()
+        try:
+            return self._made(self._reader, indices, epoch_key, ticket)
+        finally:
+            self._reader.seeder.restore(saved)
+
+    def _made(self, reader: RowReader, indices: Any, epoch_key: int, ticket: int) -> Any:
+        collate = self._source.collate_fn
+        if not self._source.auto_collation:
+            return collate(reader.whole(epoch_key, ticket, indices))
+        if self._has_getitems:
+            rows = reader.many(epoch_key, ticket, indices)
+        else:
+            if not isinstance(indices, list | tuple):
+                indices = list(indices)
+            rows = reader.rows(epoch_key, ticket, indices, range(len(indices)), len(indices))
+        if collate is default_collate:
+            return collate(rows)
+        return reader.collated(epoch_key, ticket, rows)
+
+
+def inline_stream(source: Source) -> _IterableDatasetFetcher:
+    """Reads an iterable dataset here, as torch does without workers."""
+    return _IterableDatasetFetcher(  # type: ignore[no-untyped-call]  # torch's
+        source.dataset, source.auto_collation, source.collate_fn, source.drop_last
+    )

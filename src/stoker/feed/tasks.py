@@ -1,0 +1,37 @@
+"""How a batch is split into tasks, and how many batches are under way. Pure."""
+
+from __future__ import annotations
+
+from stoker.data.keys import group_rows
+
+TASK_NS = 5_000_000
+"""What a task should cost: long against a message (20 µs), short against a training step."""
+
+READY_BATCHES = 2
+"""Finished batches that wait for the loop, so that an uneven worker does not stall it."""
+
+
+def rows_per_task(row_cost_ns: float | None, num_rows: int) -> int:
+    """How many rows of a batch one worker makes; always whole seeding groups.
+
+    32 rows of 2 ms: groups of 4, so tasks of 4. Unknown cost: one group.
+    """
+    group = group_rows(num_rows)
+    if row_cost_ns is None:
+        return group
+    if row_cost_ns * num_rows <= TASK_NS:
+        return num_rows
+    return max(group, int(TASK_NS / row_cost_ns) // group * group)
+
+
+def spans(num_rows: int, rows: int) -> list[range]:
+    """The rows of each task: 10 rows by 4 are 0 to 3, 4 to 7, 8 to 9."""
+    return [range(start, min(start + rows, num_rows)) for start in range(0, num_rows, rows)]
+
+
+def window_by_need(workers: int, tasks_per_batch: int) -> int:
+    """Batches under way or ready: two tasks for each worker, and some finished.
+
+    16 workers and 8 tasks a batch: 6 batches, where torch needs 32.
+    """
+    return -(-2 * workers // tasks_per_batch) + READY_BATCHES

@@ -1,0 +1,242 @@
+"""`stoker.DataLoader`: torch's DataLoader with Stoker's engine below it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import warnings
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import torch
+from torch.utils.data import DataLoader as TorchDataLoader
+from torch.utils.data import IterDataPipe, IterableDataset, MapDataPipe
+
+from stoker.errors import PlanError
+from stoker.feed.feeder import Feeder
+from stoker.feed.source import Source
+from stoker.plan import AUTO, PREFETCH_NOT_GIVEN, Auto, NotGiven, Plan, Seeding
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class DataLoader(TorchDataLoader[T_co]):
+    """Torch's DataLoader, many times faster at moving batches.
+
+    Takes torch's arguments with torch's meaning and defaults, and these:
+
+    `num_workers="auto"`: begins without workers and starts them when it pays.
+    `persistent_workers=None` (the default): workers are kept as long as the dataset looks
+    unchanged; True and False mean what they mean in torch.
+    `memory_budget`: bytes of shared memory that its batches may take.
+    `seeding`: "position" (the default) makes random augmentation follow from a sample's
+    place in the epoch, the same for any number of workers; "worker" gives torch's numbers.
+    `threads_per_worker`: samples that one worker reads at a time, for datasets that wait
+    for disk or network and are safe to read from several threads.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int | str = 0,
+        collate_fn: Any = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Any = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool | None = None,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        memory_budget: int | None = None,
+        seeding: Seeding = "position",
+        threads_per_worker: int = 1,
+    ) -> None:
+        if isinstance(num_workers, str) and num_workers == "auto":
+            num_workers = AUTO
+        prefetch_not_given = prefetch_factor is None or isinstance(prefetch_factor, NotGiven)
+        super().__init__(
+            dataset,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            num_workers,  # type: ignore[arg-type]  # another string is torch's TypeError
+            collate_fn,
+            pin_memory,
+            drop_last,
+            timeout,
+            worker_init_fn,
+            multiprocessing_context,
+            generator,
+            prefetch_factor=None if prefetch_not_given else prefetch_factor,
+            persistent_workers=persistent_workers,  # type: ignore[arg-type]  # None: not given
+            pin_memory_device=pin_memory_device,
+            in_order=in_order,
+        )
+        if prefetch_not_given and self.prefetch_factor is not None:
+            self.prefetch_factor = PREFETCH_NOT_GIVEN
+        self.memory_budget = memory_budget
+        self.seeding = seeding
+        self.threads_per_worker = threads_per_worker
+        self._feeder: Feeder | None = None
+        plan_of(self)
+
+    def __iter__(self) -> Any:
+        iterator = self._get_iterator()
+        if self.persistent_workers and self.num_workers > 0:
+            self._iterator = iterator
+        return iterator
+
+    def _get_iterator(self) -> Any:
+        reason = left_to_torch(self)
+        if reason is not None:
+            return super()._get_iterator()
+        if self._feeder is None:
+            self._feeder = Feeder()
+        return begun_epoch(self, self._feeder)
+
+    def resize(self, workers: int) -> None:
+        """Have `workers` worker processes from the next batch on, at any moment.
+
+        An iterable dataset changes with its next epoch: its batches depend on the number.
+        """
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
+            raise PlanError(f"resize: workers must be a whole number, 0 or more, got {workers!r}")
+        if self.seeding == "worker":
+            raise PlanError(
+                "resize needs seeding='position': with seeding='worker' the random numbers "
+                "depend on the number of workers"
+            )
+        if not isinstance(self.num_workers, Auto):
+            self.num_workers = workers
+        if self._feeder is not None:
+            self._feeder.resize(workers)
+
+    def stats(self) -> dict[str, Any]:
+        """What the loader has done so far: counts, and seconds that the loop waited."""
+        if self._feeder is None:
+            return asdict(Feeder().counters) | {"workers": 0, "shared_bytes": 0}
+        return asdict(self._feeder.counters) | {
+            "workers": self._feeder.running_workers,
+            "shared_bytes": self._feeder.shared_bytes,
+        }
+
+    def explain(self) -> str:
+        """What the loader decided and why, a line each."""
+        reason = left_to_torch(self)
+        if reason is not None:
+            return f"served by torch's own engine: {reason}"
+        lines = self._feeder.notes if self._feeder is not None else ["not iterated yet"]
+        return "\n".join([repr(plan_of(self)), *lines])
+
+    def close(self) -> None:
+        """End the workers and give the memory back. Iterating again starts afresh.
+
+        Batches that the loop holds stay valid.
+        """
+        self._iterator = None
+        if self._feeder is not None:
+            self._feeder.close()
+
+    def __enter__(self) -> DataLoader[T_co]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_feeder": None, "_iterator": None}
+
+
+def left_to_torch(loader: TorchDataLoader[Any]) -> str | None:
+    """Why this loader is iterated by torch's own engine; None if it is not."""
+    if isinstance(loader.dataset, IterDataPipe | MapDataPipe):
+        return "DataPipes are seeded and split by torch's own workers"
+    if sys.platform == "win32":
+        return "Windows cannot fork, and its processes do not inherit the engine's sockets"
+    return None
+
+
+def plan_of(loader: TorchDataLoader[Any]) -> Plan:
+    """The plan that a loader's attributes say, also one of torch's own class."""
+    automatic = isinstance(loader.num_workers, Auto)
+    prefetch = loader.prefetch_factor
+    return Plan(
+        workers=0 if automatic else loader.num_workers,
+        automatic=automatic,
+        prefetch_factor=None if isinstance(prefetch, NotGiven) else prefetch,
+        memory_budget_bytes=getattr(loader, "memory_budget", None),
+        seeding=getattr(loader, "seeding", "position"),
+        threads_per_worker=getattr(loader, "threads_per_worker", 1),
+        in_order=loader.in_order,
+        timeout_s=loader.timeout,
+    )
+
+
+def source_of(loader: TorchDataLoader[Any]) -> Source:
+    """What a loader reads, as its attributes say now."""
+    return Source(
+        dataset=loader.dataset,
+        sampler=loader._index_sampler,
+        collate_fn=loader.collate_fn,
+        worker_init_fn=loader.worker_init_fn,
+        generator=loader.generator,
+        context=loader.multiprocessing_context or multiprocessing.get_context(),
+        is_iterable=isinstance(loader.dataset, IterableDataset),
+        auto_collation=loader._auto_collation,
+        drop_last=loader.drop_last,
+        keeps_workers=loader.persistent_workers,
+        pin_device=_pin_device(loader),
+    )
+
+
+def begun_epoch(loader: TorchDataLoader[Any], feeder: Feeder) -> Any:
+    """Begin an epoch of `loader`, with the checks that torch makes at this point."""
+    plan = plan_of(loader)
+    if not plan.automatic:
+        if plan.workers == 0 and plan.timeout_s != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        if plan.prefetch_factor == 0:
+            raise AssertionError(
+                "prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter"
+            )
+        loader.check_worker_number_rationality()
+    epoch = feeder.iterate(source_of(loader), plan)
+    epoch.loader_length = lambda: loader._IterableDataset_len_called
+    return epoch
+
+
+def _pin_device(loader: TorchDataLoader[Any]) -> str | None:
+    """The accelerator to pin memory for, with torch's warnings where there is none."""
+    if not loader.pin_memory:
+        return None
+    if loader.pin_memory_device:
+        warnings.warn(
+            "pin_memory_device is deprecated, the current accelerator will be used as the "
+            f"device,ignore pin_memory_device='{loader.pin_memory_device}'.",
+            stacklevel=5,
+        )
+    if not torch.accelerator.is_available():
+        warnings.warn(
+            "'pin_memory' argument is set as true but no accelerator is found, then device "
+            "pinned memory won't be used.",
+            stacklevel=5,
+        )
+        return None
+    accelerator = torch.accelerator.current_accelerator()
+    if accelerator is not None and accelerator.type == "mps":
+        warnings.warn(
+            "'pin_memory' argument is set as true but not supported on MPS now, device pinned "
+            "memory won't be used.",
+            stacklevel=5,
+        )
+        return None
+    return None if accelerator is None else accelerator.type

@@ -1,0 +1,1 @@
+"""BYTES: shared memory that batches are made in and handed out from."""
