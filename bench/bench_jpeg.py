@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-
 from loops import CLOCK, Span, close, loader_class, steady_s_per_batch
 from pairs import Question, Row, main
 from results import Goal

@@ -10,7 +10,8 @@ from pairs import Question, Row, main
 from results import Goal
 from workloads import CREW, INLINE
 
-# Seeding by position may cost an inline batch this much where the whole batch costs under 0.3 ms.
+# Seeding by position may cost an inline batch this much, where the whole batch costs
+# less than 0.3 ms.
 SEEDING = Goal(kind="not_slower", limit=30.0, below=300.0)
 
 
@@ -27,7 +28,10 @@ def measure(row: str, contenders: Mapping[str, str], span: Span) -> dict[str, fl
     work = INLINE[row]
     # One dataset for both: its memory lies the same for both.
     dataset = work.dataset()
-    loaders = {name: loader_class(path)(dataset, **work.loader) for name, path in contenders.items()}
+    loaders = {
+        name: loader_class(path)(dataset, **work.loader)
+        for name, path in contenders.items()
+    }
     seconds = blocks_s_per_batch(loaders, span, keep=work.keep)
     return {name: 1e6 * value for name, value in seconds.items()}
 
@@ -36,7 +40,13 @@ QUESTION = Question(
     name="nothing_slower",
     title="Is anything slower than with torch's DataLoader?",
     rows=[
-        Row(name=name, unit="µs a batch", settings=work.settings, goals=[SEEDING], together=True)
+        Row(
+            name=name,
+            unit="µs a batch",
+            settings=work.settings,
+            goals=[SEEDING],
+            together=True,
+        )
         for name, work in INLINE.items()
     ]
     + [

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch.utils.data import default_collate
-
 from loops import Span, close, loader_class, steady_s_per_batch
 from pairs import Question, Row, main
 from results import Goal
+from torch.utils.data import default_collate
 from workloads import TRANSPORT, Workload
 
 GOALS = {
@@ -25,7 +24,7 @@ GOALS = {
 
 
 def measure(row: str, contenders: Mapping[str, str], span: Span) -> dict[str, float]:
-    """Microseconds a batch in mid-epoch, of a loader whose first and last batch are checked."""
+    """Microseconds a batch in mid-epoch; the first and the last batch are checked."""
     work = TRANSPORT[row]
     figures = {}
     for name, path in contenders.items():

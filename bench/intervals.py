@@ -1,4 +1,4 @@
-"""Medians with an interval that assumes no distribution. Pure: lists of numbers in, numbers out."""
+"""Medians with intervals that assume no distribution. Pure: numbers in, numbers out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Estimate:
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """The median of `values`, its interval by order statistics (the sign test, turned round)."""
+    """The median of `values`; its interval by order statistics (the sign test inverted)."""
     ordered = sorted(values)
     count = len(ordered)
     rank = _rank(count)
@@ -49,22 +49,26 @@ def difference_estimate(ours: Sequence[float], baseline: Sequence[float]) -> Est
 
 
 def quotient_of_medians(later: Sequence[float], earlier: Sequence[float]) -> Estimate:
-    """Median of `later` by median of `earlier`: two runs apart, so nothing pairs (bootstrap)."""
+    """Median of `later` by that of `earlier`: two runs apart, nothing pairs (bootstrap)."""
     draw = random.Random(0)
     quotients = sorted(
-        median(draw.choices(later, k=len(later))) / median(draw.choices(earlier, k=len(earlier)))
+        median(draw.choices(later, k=len(later)))
+        / median(draw.choices(earlier, k=len(earlier)))
         for _ in range(RESAMPLES)
     )
     tail = (1 - LEVEL) / 2
     low = quotients[math.floor(tail * RESAMPLES)]
     high = quotients[math.ceil((1 - tail) * RESAMPLES) - 1]
-    return Estimate(median(later) / median(earlier), low, high, min(len(later), len(earlier)))
+    return Estimate(
+        median(later) / median(earlier), low, high, min(len(later), len(earlier))
+    )
 
 
 def _rank(count: int) -> int:
-    """The largest r for which values r and count + 1 - r enclose the median often enough; 0: none.
+    """The largest r for which values r and count + 1 - r enclose the median often enough.
 
-    With 9 values: r = 2, since fewer than 2 of 9 fall on one side with a chance of 10/512 each.
+    With 9 values r is 2: fewer than 2 of 9 fall below it with a chance of 10/512, and as
+    many above. 0: no such values.
     """
     rank = 0
     below = 0.0

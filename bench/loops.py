@@ -5,7 +5,6 @@ As in any training loop, a batch is dropped when the next one has arrived.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -43,9 +42,11 @@ def close(loader: Loader) -> None:
 
 
 def steady_s_per_batch(
-    loader: Loader, span: Span, look: Callable[[int, Any], None] = lambda number, batch: None
+    loader: Loader,
+    span: Span,
+    look: Callable[[int, Any], None] = lambda number, batch: None,
 ) -> float:
-    """Seconds a batch in mid-epoch, after the warm-up. `look` sees the first and the last batch."""
+    """Seconds a batch in mid-epoch. `look` sees the first batch and the last, untimed."""
     begun = CLOCK()
     started = 0.0
     first = 0
@@ -59,11 +60,13 @@ def steady_s_per_batch(
         elif now - started >= span.measure_s:
             look(number, batch)
             return (now - started) / (number - first)
-    raise RuntimeError("the epoch ended before the time to measure did: make the dataset longer")
+    raise RuntimeError(
+        "the epoch ended before the time to measure did: make the dataset longer"
+    )
 
 
 def epoch_s_per_batch(loader: Loader, span: Span, *, keep: bool = False) -> float:
-    """Seconds a batch over whole epochs, their starts and ends included, after one to warm up."""
+    """Seconds a batch over whole epochs, starts and ends included, after one to warm up."""
     one_epoch(loader, keep=keep)
     begun = CLOCK()
     batches = 0
@@ -75,7 +78,7 @@ def epoch_s_per_batch(loader: Loader, span: Span, *, keep: bool = False) -> floa
 def blocks_s_per_batch(
     loaders: Mapping[str, Loader], span: Span, *, keep: bool = False
 ) -> dict[str, float]:
-    """Seconds a batch of each loader: an epoch of one, an epoch of the next, and so on in turns.
+    """Seconds a batch of each loader: an epoch of one, an epoch of the next, in turns.
 
     For loaders without workers only: those of an idle one might disturb the other.
     """
@@ -86,7 +89,6 @@ def blocks_s_per_batch(
     begun = CLOCK()
     while CLOCK() - begun < span.measure_s or len(seconds[order[0]]) < 6:
         for name in order:
-            gc.collect()
             start = CLOCK()
             batches = one_epoch(loaders[name], keep=keep)
             seconds[name].append((CLOCK() - start) / batches)
@@ -95,7 +97,7 @@ def blocks_s_per_batch(
 
 
 def one_epoch(loader: Loader, *, keep: bool) -> int:
-    """Runs one epoch, and says how many batches it had. `keep`: holds all of them to its end."""
+    """Runs one epoch; how many batches it had. `keep`: holds all of them to its end."""
     if keep:
         return len(list(loader))
     batches = 0

@@ -1,9 +1,9 @@
 """Measures contenders against each other in interleaved pairs, and keeps what came out.
 
-Every measurement runs in a fresh process, contenders in turns: torch, ours; ours, torch; torch, ours; ...
-so that a slow change of the machine falls on both, and a lucky memory layout counts once. A row that
-needs no workers may ask for one process in which the contenders alternate epoch by epoch
-(`together`), which is quieter; each such process is one pair.
+Every measurement runs in a fresh process, contenders in turns (torch, ours; ours, torch;
+torch, ours; ...): a slow change of the machine falls on both, and a lucky memory layout
+counts once. A row that needs no workers may ask for one process in which the contenders
+alternate epoch by epoch (`together`), which is quieter; each such process is one pair.
 """
 
 from __future__ import annotations
@@ -104,11 +104,17 @@ def main(question: Question, file: str) -> int:
 
 def _parser(question: Question) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=question.title)
-    parser.add_argument("--quick", action="store_true", help="two short pairs; nothing is kept")
+    parser.add_argument(
+        "--quick", action="store_true", help="two short pairs; nothing is kept"
+    )
     parser.add_argument("--pairs", type=int, default=0, help="9 if not given")
-    parser.add_argument("--rows", nargs="+", default=[""], help="parts of the names of rows")
+    parser.add_argument(
+        "--rows", nargs="+", default=[""], help="parts of the names of rows"
+    )
     parser.add_argument("--ours", default=OURS, help="module:Class that stands for ours")
-    parser.add_argument("--json-only", action="store_true", help="the result as JSON, no table")
+    parser.add_argument(
+        "--json-only", action="store_true", help="the result as JSON, no table"
+    )
     parser.add_argument("--out", default="", help="the folder for the result")
     parser.add_argument("--child", default="", help=argparse.SUPPRESS)
     return parser
@@ -134,10 +140,12 @@ def _measure_row(
         for share in shares:
             asked = {name: result.contenders[name] for name in share}
             try:
-                figures |= _in_fresh_process(file, row.name, asked, question.limit_s, quick=quick)
+                figures |= _in_fresh_process(
+                    file, row.name, asked, question.limit_s, quick=quick
+                )
             except MeasurementFailed as failure:
                 measured.failures.append(f"{', '.join(share)}: {failure}")
-        # A pair counts when every contender has a figure: half a pair compares with nothing.
+        # Half a pair compares with nothing: it counts when every contender has a figure.
         if len(figures) == len(names):
             for name, figure in figures.items():
                 measured.values[name].append(figure)
@@ -154,7 +162,12 @@ class MeasurementFailed(Exception):
 def _in_fresh_process(
     file: str, row: str, contenders: Mapping[str, str], limit_s: float, *, quick: bool
 ) -> dict[str, float]:
-    command = [sys.executable, file, "--child", json.dumps({"row": row, "contenders": contenders})]
+    command = [
+        sys.executable,
+        file,
+        "--child",
+        json.dumps({"row": row, "contenders": contenders}),
+    ]
     if quick:
         command.append("--quick")
     process = subprocess.Popen(

@@ -22,9 +22,9 @@ SCHEMA = 1
 class Goal:
     """What ours has to reach in a row.
 
-    `ratio`: so many times the `against` contender, in the median. `value`: at most this, in the row's
-    unit. `not_slower`: the interval of the ratio reaches 1.0, or (where a batch of torch's costs less
-    than `below`) ours adds at most `limit` in the median.
+    `ratio`: so many times the `against` contender, in the median. `value`: at most this, in
+    the row's unit. `not_slower`: the interval of the ratio reaches 1.0, or (where a batch
+    of torch's costs less than `below`) ours adds at most `limit` in the median.
     """
 
     kind: Literal["ratio", "value", "not_slower"]
@@ -138,9 +138,9 @@ def is_met(goal: Goal, row: RowResult) -> bool | None:
     ratio = row.ratio(goal.against)
     if goal.kind == "ratio":
         return ratio.median >= goal.limit
-    if estimate(row.values[goal.against]).median < goal.below:
-        if row.added(goal.against).median <= goal.limit:
-            return True
+    is_small = estimate(row.values[goal.against]).median < goal.below
+    if is_small and row.added(goal.against).median <= goal.limit:
+        return True
     return None if ratio.high is None else ratio.high >= 1.0
 
 
@@ -152,11 +152,13 @@ def as_text(result: Result) -> str:
         f"# {result.title}",
         "",
         f"{result.date}; {host['cpu']}, {host['cores']} cores, {host['memory_gb']} GB, "
-        f"{host['gpu'] or 'no GPU'}, {host['kernel']}; Python {host['python']}, torch {host['torch']}, "
-        f"stoker {host['commit']}. Load before {host['load']:.2f}, after {result.load_at_end:.2f}.",
+        f"{host['gpu'] or 'no GPU'}, {host['kernel']}; Python {host['python']}, "
+        f"torch {host['torch']}, stoker {host['commit']}. "
+        f"Load before {host['load']:.2f}, after {result.load_at_end:.2f}.",
         "",
-        f"{result.pairs} interleaved pairs a row, fresh processes; {result.span.measure_s} s "
-        "measured in each after a warm-up. "
+        f"{result.pairs} interleaved pairs a row, fresh processes; "
+        f"{result.span.measure_s:g} s "
+        "measured in each. "
         + "; ".join(f"{name}: `{path}`" for name, path in result.contenders.items())
         + ". Medians with 95 % intervals"
         + (" (none: under 6 pairs)" if result.pairs < 6 else "")
@@ -189,7 +191,7 @@ def _line(row: RowResult, others: list[str]) -> str:
 
 def _value(row: RowResult, values: list[float]) -> str:
     found = estimate(values)
-    text = _figure(found)
+    text = figure(found)
     if row.batch_bytes:
         text += f" = {row.batch_bytes / found.median / 1e3:.1f} GB/s"
     return text
@@ -197,19 +199,22 @@ def _value(row: RowResult, values: list[float]) -> str:
 
 def _against(row: RowResult, name: str) -> str:
     if not row.has_ratio(name):
-        return _figure(row.added(name), sign="+") + f" {row.unit}"
+        return figure(row.added(name), sign="+") + f" {row.unit}"
     ratio = row.ratio(name)
-    text = _figure(ratio, digits=3) + " ×"
+    text = figure(ratio, digits=3) + " ×"
     if 0.8 < ratio.median < 1.25:
-        text += f" ({_figure(row.added(name), sign='+')} {row.unit})"
+        text += f" ({figure(row.added(name), sign='+')} {row.unit})"
     return text
 
 
-def _figure(found: Estimate, *, sign: str = "", digits: int = 3) -> str:
+def figure(found: Estimate, *, sign: str = "", digits: int = 3) -> str:
+    """The median, and its interval where there is one."""
     text = _number(found.median, sign, digits)
     if found.low is None or found.high is None:
         return text
-    return f"{text} [{_number(found.low, sign, digits)}, {_number(found.high, sign, digits)}]"
+    return (
+        f"{text} [{_number(found.low, sign, digits)}, {_number(found.high, sign, digits)}]"
+    )
 
 
 def _number(value: float, sign: str, digits: int) -> str:
@@ -258,7 +263,7 @@ def _cpu_model() -> str:
 
 
 def _commit() -> str:
-    """The commit of the repository this file lies in, with a + where src differs from it."""
+    """The commit of the repository this file lies in; a + where src differs from it."""
     here = Path(__file__).resolve().parents[1]
     head = _git(here, "rev-parse", "--short", "HEAD")
     changed = _git(here, "status", "--porcelain", "--", "src")

@@ -34,7 +34,9 @@ class Workload:
     @property
     def settings(self) -> dict[str, object]:
         """Facts and arguments, fit for a file."""
-        named = {name: getattr(value, "__name__", value) for name, value in self.loader.items()}
+        named = {
+            name: getattr(value, "__name__", value) for name, value in self.loader.items()
+        }
         return {**self.facts, **named}
 
 
@@ -115,7 +117,7 @@ class Computing(Dataset[torch.Tensor]):
 
 
 class Photos(Dataset[tuple[torch.Tensor, int]]):
-    """Random resized crop to 224 and flip, over the JPEG files of a folder (simplejpeg, cv2)."""
+    """Random resized crop to 224 and flip, over a folder of JPEGs (simplejpeg, cv2)."""
 
     def __init__(self, folder: Path, length: int) -> None:
         self._files = sorted(folder.glob("*.jpg"))
@@ -126,7 +128,7 @@ class Photos(Dataset[tuple[torch.Tensor, int]]):
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         import cv2
-        import simplejpeg
+        import simplejpeg  # type: ignore[import-untyped]  # ships no types
 
         if cv2.getNumThreads() != 1:
             cv2.setNumThreads(1)
@@ -139,7 +141,7 @@ class Photos(Dataset[tuple[torch.Tensor, int]]):
 
 
 def random_crop(photo: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A part of 8 to 100 % of the area, sides 3:4 to 4:3, as torchvision's RandomResizedCrop."""
+    """8 to 100 % of the area, sides 3:4 to 4:3, as torchvision's RandomResizedCrop."""
     height, width = photo.shape[:2]
     for _ in range(10):
         area = random.uniform(0.08, 1.0) * height * width
@@ -216,7 +218,7 @@ def dicts(count: int) -> list[dict[str, Any]]:
 
 WORKERS: Mapping[str, Any] = {"num_workers": 2, "persistent_workers": True}
 
-# More batches than a fast loader makes within the time to measure: the figure is of mid-epoch.
+# More batches than a fast loader makes in the time to measure: the figure is of mid-epoch.
 LONG = 1_000_000
 
 _IMAGE_BYTES = 3 * 224 * 224
@@ -300,10 +302,16 @@ def _epoch(dataset: Callable[[], Any], batches: int, **loader: Any) -> Workload:
 INLINE: Mapping[str, Workload] = {
     "inline, table, batch 1": _epoch(lambda: table(2000), 2000, batch_size=1, shuffle=True),
     "inline, table, batch 8": _epoch(lambda: table(8000), 1000, batch_size=8, shuffle=True),
-    "inline, table, batch 64": _epoch(lambda: table(12_800), 200, batch_size=64, shuffle=True),
-    "inline, table, batch 512": _epoch(lambda: table(15_360), 30, batch_size=512, shuffle=True),
+    "inline, table, batch 64": _epoch(
+        lambda: table(12_800), 200, batch_size=64, shuffle=True
+    ),
+    "inline, table, batch 512": _epoch(
+        lambda: table(15_360), 30, batch_size=512, shuffle=True
+    ),
     "inline, list of ints, batch 1": _epoch(lambda: list(range(4000)), 4000, batch_size=1),
-    "inline, list of ints, batch 32": _epoch(lambda: list(range(64_000)), 2000, batch_size=32),
+    "inline, list of ints, batch 32": _epoch(
+        lambda: list(range(64_000)), 2000, batch_size=32
+    ),
     "inline, list of ints, batch 256": _epoch(
         lambda: list(range(128_000)), 500, batch_size=256
     ),
@@ -320,7 +328,10 @@ INLINE: Mapping[str, Workload] = {
         lambda: Prepared(vectors(64), 10_000), 10_000, batch_size=None
     ),
     "inline, objects, batch 32": _epoch(
-        lambda: Prepared(objects(64), 32 * 2000), 2000, batch_size=32, collate_fn=as_they_are
+        lambda: Prepared(objects(64), 32 * 2000),
+        2000,
+        batch_size=32,
+        collate_fn=as_they_are,
     ),
     "inline, dict of 8 scalars, batch 64": _epoch(
         lambda: Prepared(scalars(64), 64 * 200), 200, batch_size=64

@@ -210,7 +210,7 @@ def begun_epoch(loader: TorchDataLoader[Any], feeder: Feeder) -> Any:
             )
         loader.check_worker_number_rationality()
     epoch = feeder.iterate(source_of(loader), plan)
-    epoch.loader_length = lambda: loader._IterableDataset_len_called
+    epoch.reported_length = loader._IterableDataset_len_called
     return epoch
 
 

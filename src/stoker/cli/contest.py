@@ -126,12 +126,13 @@ def hold_contest(workload: Workload, seconds: float, say: Callable[[str], None])
         num_workers=NUM_WORKERS,
         persistent_workers=True,
     )
-    with DataLoader(
+    stoker_loader: DataLoader[torch.Tensor] = DataLoader(
         workload,
         batch_size=workload.batch_size,
         num_workers=NUM_WORKERS,
         persistent_workers=True,
-    ) as stoker_loader:
+    )
+    with stoker_loader:
         torch_batches, stoker_batches = iter(torch_loader), iter(stoker_loader)
         first = next(torch_batches)
         same_batches = torch.equal(first, next(stoker_batches))

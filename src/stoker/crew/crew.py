@@ -14,7 +14,9 @@ import select
 import signal
 import socket
 import time
+import warnings
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,11 +34,17 @@ from stoker.crew.messages import (
     decoded,
     encoded,
 )
+from stoker.crew.pickling import PICKLE_ERRORS, explained
 from stoker.errors import PlanError, WorkerDied
 
 POLL_S = 1.0
 RECEIVE_BYTES = 1 << 20
 START_LIMIT_S = 120.0
+UNPICKLABLE = (
+    "Got pickle error when attempting to start a worker Process. The start methods spawn and "
+    "forkserver (the default of Python 3.14 and newer) send the dataset to the workers; "
+    "multiprocessing_context='fork' does not"
+)
 
 
 class Lane:
@@ -122,8 +130,11 @@ class Crew:
             )
             try:
                 self._foreman.start()
-            except BaseException:
+            except BaseException as error:
                 self._close_sockets()
+                if isinstance(error, PICKLE_ERRORS):
+                    warnings.warn(UNPICKLABLE, stacklevel=8)
+                    raise explained(error, job.cargo) from error
                 raise
         self._poll = select.poll()
         self._poll.register(self._results, select.POLLIN)
@@ -156,14 +167,16 @@ class Crew:
         """Give `message` to the lane of `worker` (to all, where they share one)."""
         self._lanes[worker].send(message)
 
-    def take_back(self) -> list[Message]:
-        """All tasks that no worker has taken up yet."""
-        messages = [message for lane in self._lanes.values() for message in lane.take_back()]
-        leaves = [message for message in messages if isinstance(message, Leave)]
-        if not self._private_lanes:
-            for leave in leaves:
-                self._lanes[0].send(leave)
-        return [message for message in messages if not isinstance(message, Leave)]
+    def take_back(self, is_wanted: Callable[[Message], bool]) -> list[Message]:
+        """Tasks that no worker has taken up yet; those that are wanted are sent again."""
+        unwanted = []
+        for lane in self._lanes.values():
+            for message in lane.take_back():
+                if isinstance(message, Leave) or is_wanted(message):
+                    lane.send(message)
+                else:
+                    unwanted.append(message)
+        return unwanted
 
     def receive(self, timeout_s: float) -> Message | None:
         """The next message from a worker; None if there is none for `timeout_s`.

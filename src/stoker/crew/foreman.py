@@ -42,7 +42,6 @@ def lead(job: Job, control: socket.socket, trainer_pid: int) -> None:
     torch.set_num_threads(1)
     if job.cargo.pickled:
         rehearse_imports(job.cargo.pickled)
-    gc.collect()
     gc.freeze()  # counting references in workers would copy the dataset's pages
     Foreman(job, control, trainer_pid).run()
 

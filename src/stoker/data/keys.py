@@ -39,4 +39,5 @@ def row_key(epoch_key: int, ticket: int, row: int, index: Hashable) -> int:
     """
     number = index if type(index) is int else zlib.crc32(repr(index).encode())
     place = (ticket * 0x9E3779B97F4A7C15 + row * 0xD1B54A32D192ED03) & MASK
-    return mixed(epoch_key ^ mixed(place ^ (number * 0xA0761D6478BD642F & MASK)))
+    # 63 bits: torch shows its seed as a signed number.
+    return mixed(epoch_key ^ mixed(place ^ (number * 0xA0761D6478BD642F & MASK))) >> 1

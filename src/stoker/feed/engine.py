@@ -149,8 +149,11 @@ class Engine:
         for handle in self.crew.staying():
             self.crew.send(Begin(run), handle.number)
 
-    def issue(self, place: Place, indices: Any, epoch_key: int, worker: int = 0) -> None:
-        """Have the batch of `indices` made. `worker` matters where each has a lane."""
+    def issue(self, place: Place, indices: Any, epoch_key: int, turn: int) -> None:
+        """Have the batch of `indices` made; by whose turn it is, where each has a lane."""
+        if self._source.auto_collation and not hasattr(indices, "__len__"):
+            indices = list(indices)
+        worker = turn % max(1, self.workers) if self._has_lanes else 0
         num_rows = len(indices) if self._source.auto_collation else 1
         self._num_rows = max(self._num_rows, num_rows)
         pending = Pending(self._arena.take(), indices, epoch_key, num_rows, 0, whole=True)
@@ -206,11 +209,9 @@ class Engine:
 
     def abandon(self, run: int) -> None:
         """Forget all batches of `run`; slabs come back as their tasks do."""
-        for message in self.crew.take_back():
-            assert isinstance(message, Make | Begin)
-            if isinstance(message, Begin) or message.run != run:
-                self.crew.send(message, 0)
-            else:
+        unwanted = self.crew.take_back(lambda message: isinstance(message, Make) and message.run != run)
+        for message in unwanted:
+            if isinstance(message, Make):
                 self._pending[message.run, message.ticket].tasks_left -= 1
         for place, pending in list(self._pending.items()):
             if place[0] == run:
@@ -280,7 +281,7 @@ class Engine:
             self._pickled_layout if shape == "part" else b"",
             shape,
         )
-        self.crew.send(make, worker if self._has_lanes else 0)
+        self.crew.send(make, worker)
 
     def _handle(self, message: Message) -> None:
         assert isinstance(message, Made | Raised | Differs | StreamEnded)

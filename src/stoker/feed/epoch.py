@@ -6,15 +6,15 @@ import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 
-from stoker.data.order import Draft, Order
+from stoker.data.order import Order
 from stoker.feed.engine import Engine
 from stoker.feed.inline import InlineMaker, inline_stream
+from stoker.feed.run import Run
 
 if TYPE_CHECKING:
     from stoker.crew.handle import WorkerHandle
@@ -26,16 +26,16 @@ PUMP_S = 5.0
 class Epoch:
     """An iterator over the batches of one epoch; ends by itself, or when it is dropped."""
 
-    def __init__(self, feeder: Feeder, order: Order | Draft, run: int) -> None:
+    def __init__(self, feeder: Feeder, base_seed: int, number: int) -> None:
         self._feeder = feeder
-        self._order = order
-        self._run = run
-        self._ticket = 0
+        self._base_seed = base_seed
+        self.number = number
         self._num_yielded = 0
-        self._is_over = False
-        self.loader_length: Callable[[], int | None] = lambda: None
+        self.is_over = False
+        """Whether there is nothing more to come."""
+        self.reported_length: int | None = None
         """What `len()` said of an iterable dataset; more batches than that are warned of."""
-        self._dropped = weakref.finalize(self, feeder.dropped_runs.append, run)
+        self._dropped = weakref.finalize(self, feeder.dropped_runs.append, number)
         self._dropped.atexit = False
 
     def __iter__(self) -> Epoch:
@@ -51,37 +51,23 @@ class Epoch:
         return self._timed_next()
 
     @property
-    def is_over(self) -> bool:
-        """Whether the last batch was delivered (or the crew was lost)."""
-        return self._is_over
-
-    @property
     def _workers(self) -> list[WorkerHandle]:
         engine = self._feeder.engine
         return engine.crew.workers if engine else []
 
-    @property
-    def _base_seed(self) -> int:
-        order = self._order.order if isinstance(self._order, Draft) else self._order
-        return order.base_seed
-
     def _shutdown_workers(self) -> None:
         """As torch's: the workers end, the iterator with them."""
-        self._is_over = True
+        self.is_over = True
         self._feeder.close_crew()
 
     def __getstate__(self) -> Any:
         raise NotImplementedError("{} cannot be pickled", self.__class__.__name__)
 
-    def issue_ahead(self, room: int) -> None:
-        """Have up to `room` batches of this epoch made before anybody asks."""
-        raise NotImplementedError
-
     def _next_batch(self) -> Any:
         raise NotImplementedError
 
     def _timed_next(self) -> Any:
-        if self._is_over:
+        if self.is_over:
             raise StopIteration
         began = time.perf_counter()
         try:
@@ -97,13 +83,13 @@ class Epoch:
         counters.batches += 1
         counters.wait_s += time.perf_counter() - began
         if self._feeder.source.is_iterable:
-            length = self.loader_length()
+            length = self.reported_length
             if length is not None and self._num_yielded > length:
                 self._warn_of_length(length)
         return batch
 
     def _finish(self) -> None:
-        self._is_over = True
+        self.is_over = True
         self._dropped.detach()
         self._feeder.epoch_ended()
 
@@ -140,43 +126,16 @@ class Epoch:
 class MapEpoch(Epoch):
     """An epoch of a map-style dataset: made by the crew, or here while there is none."""
 
-    def __init__(self, feeder: Feeder, order: Order | Draft, run: int) -> None:
-        super().__init__(feeder, order, run)
-        self._under_way: deque[int] = deque()
+    def __init__(self, feeder: Feeder, run: Run) -> None:
+        super().__init__(feeder, run.order.base_seed, run.number)
+        self.run = run
         self._maker: InlineMaker | None = None
 
-    @property
-    def num_under_way(self) -> int:
-        """Batches issued and not yet delivered."""
-        return len(self._under_way)
-
-    def issue_ahead(self, room: int) -> None:
-        engine = self._feeder.engine
-        assert engine is not None
-        key = self._key
-        while room > 0:
-            try:
-                indices = self._order.next_batch()
-            except StopIteration:
-                return
-            if self._feeder.source.auto_collation and not hasattr(indices, "__len__"):
-                indices = list(indices)
-            lane = self._ticket % max(1, engine.workers)
-            engine.issue((self._run, self._ticket), indices, key, lane)
-            self._under_way.append(self._ticket)
-            self._ticket += 1
-            room -= 1
-
-    @property
-    def _key(self) -> int:
-        order = self._order.order if isinstance(self._order, Draft) else self._order
-        return order.key
-
     def _next_batch(self) -> Any:
-        engine = self._feeder.engine_for(self)
+        engine = self._feeder.engine_for(self.run)
         if engine is not None:
-            self._feeder.refill(self, engine)
-        if not self._under_way:
+            self._feeder.refill(self.run, engine)
+        if not self.run.under_way:
             return self._made_here()
         assert engine is not None
         deadline = self._deadline()
@@ -184,34 +143,32 @@ class MapEpoch(Epoch):
             pass
         while (ticket := self._ready_ticket(engine)) is None:
             self._wait(engine, deadline)
-        self._under_way.remove(ticket)
+        self.run.under_way.remove(ticket)
         try:
-            return engine.collect((self._run, ticket))
+            return engine.collect((self.run.number, ticket))
         finally:
-            self._feeder.refill(self, engine)
+            self._feeder.refill(self.run, engine)
 
     def _ready_ticket(self, engine: Engine) -> int | None:
         """The next ticket in order if it is ready; any that is, without order."""
+        under_way, number = self.run.under_way, self.run.number
         if self._feeder.plan.in_order:
-            first = self._under_way[0]
-            return first if engine.is_ready((self._run, first)) else None
-        ready = (t for t in self._under_way if engine.is_ready((self._run, t)))
-        return next(ready, None)
+            return under_way[0] if engine.is_ready((number, under_way[0])) else None
+        return next((t for t in under_way if engine.is_ready((number, t))), None)
 
     def _made_here(self) -> Any:
-        indices = self._order.next_batch()
+        ticket, indices = self.run.draw()
         if self._maker is None:
             self._maker = InlineMaker(self._feeder.source, self._feeder.plan)
-        ticket = self._ticket
-        self._ticket += 1
-        return self._maker.make(indices, self._key, ticket)
+        return self._maker.make(indices, self.run.order.key, ticket)
 
 
 class InlineStream(Epoch):
     """An epoch of an iterable dataset without workers."""
 
-    def __init__(self, feeder: Feeder, order: Order, run: int) -> None:
-        super().__init__(feeder, order, run)
+    def __init__(self, feeder: Feeder, order: Order, number: int) -> None:
+        super().__init__(feeder, order.base_seed, number)
+        self._order = order
         self._stream = inline_stream(feeder.source)
 
     def _next_batch(self) -> Any:
@@ -226,8 +183,9 @@ class CrewStream(Epoch):
     `r` of worker `w` of `n`.
     """
 
-    def __init__(self, feeder: Feeder, order: Order, run: int, engine: Engine) -> None:
-        super().__init__(feeder, order, run)
+    def __init__(self, feeder: Feeder, order: Order, number: int, engine: Engine) -> None:
+        super().__init__(feeder, order.base_seed, number)
+        self._order = order
         self._engine = engine
         workers = engine.workers
         self._num_workers = workers
@@ -236,7 +194,7 @@ class CrewStream(Epoch):
         self._ended = [False] * workers
         self._under_way: list[deque[int]] = [deque() for _ in range(workers)]
         self._turn = 0
-        engine.begin_streams(run)
+        engine.begin_streams(number)
         for _ in range(self._ahead):
             for worker in range(workers):
                 self._issue(worker)
@@ -244,7 +202,7 @@ class CrewStream(Epoch):
     def _issue(self, worker: int) -> None:
         ticket = self._rounds[worker] * self._num_workers + worker
         self._rounds[worker] += 1
-        self._engine.issue((self._run, ticket), self._order.next_batch(), 0, worker)
+        self._engine.issue((self.number, ticket), self._order.next_batch(), 0, worker)
         self._under_way[worker].append(ticket)
 
     def _next_batch(self) -> Any:
@@ -257,14 +215,14 @@ class CrewStream(Epoch):
                 self._wait(self._engine, deadline)
                 continue
             ticket = self._under_way[worker].popleft()
-            if self._engine.has_ended((self._run, ticket)):
+            if self._engine.has_ended((self.number, ticket)):
                 self._ended[worker] = True
                 continue
             if not self._ended[worker]:
                 self._issue(worker)
             if self._feeder.plan.in_order:
                 self._turn = (worker + 1) % self._num_workers
-            return self._engine.collect((self._run, ticket))
+            return self._engine.collect((self.number, ticket))
         raise StopIteration
 
     def _ready_worker(self) -> int | None:
@@ -274,7 +232,7 @@ class CrewStream(Epoch):
             queue = self._under_way[worker]
             if not queue:
                 continue
-            if self._engine.is_ready((self._run, queue[0])):
+            if self._engine.is_ready((self.number, queue[0])):
                 return worker
             if self._feeder.plan.in_order:
                 return None

@@ -12,6 +12,7 @@ from stoker.data.order import Draft, Order, is_known
 from stoker.feed.counters import Counters
 from stoker.feed.engine import Engine
 from stoker.feed.epoch import CrewStream, Epoch, InlineStream, MapEpoch
+from stoker.feed.run import Run
 from stoker.feed.source import Source
 from stoker.memory.arena import Arena
 from stoker.memory.slab import SlabFile
@@ -56,7 +57,7 @@ class Feeder:
         self._runs = 0
         self._epochs = 0
         self._current: weakref.ref[Epoch] | None = None
-        self._draft: MapEpoch | None = None
+        self._draft: Run | None = None
         self._wasted_drafts = 0
         self._look: Fingerprint = ()
         self._release = weakref.finalize(self, self._holdings.release)
@@ -88,13 +89,13 @@ class Feeder:
         if running is not None and not running.is_over:
             if not source.keeps_workers:
                 return self._guest_epoch()
-            running._is_over = True
-            self.dropped_runs.append(running._run)
+            running.is_over = True
+            self.dropped_runs.append(running.number)
         self._abandon_dropped()
         epoch = self._begun_draft() or self._begun_epoch()
         self._current = weakref.ref(epoch)
         if isinstance(epoch, MapEpoch) and self.engine is not None:
-            self.refill(epoch, self.engine)
+            self.refill(epoch.run, self.engine)
         return epoch
 
     def resize(self, workers: int) -> None:
@@ -103,14 +104,14 @@ class Feeder:
         self._workers = workers
         self.notes.append(f"resized to {workers} workers after {self.counters.batches} batches")
 
-    def engine_for(self, epoch: MapEpoch) -> Engine | None:
-        """The engine that `epoch` takes its next batch from; None to make it here.
+    def engine_for(self, run: Run) -> Engine | None:
+        """The engine that `run` takes its next batch from; None to make it here.
 
         Where the number of workers was changed, this is where it happens. A crew that is
         no longer wanted finishes what it has in work.
         """
         if self._workers == 0 or _is_in_a_worker():
-            if self.engine is not None and epoch.num_under_way == 0:
+            if self.engine is not None and not run.under_way:
                 self.close_crew()
             return self.engine
         if self.engine is None:
@@ -120,17 +121,22 @@ class Feeder:
             self.engine.resize(self._workers, self._base_seed)
         return self.engine
 
-    def refill(self, epoch: MapEpoch, engine: Engine) -> None:
-        """Keep the window full with `epoch`, and near its end with the epoch after it."""
+    def refill(self, run: Run, engine: Engine) -> None:
+        """Keep the window full with `run`, and near its end with the epoch after it."""
         if self._workers == 0:
             return
         window = engine.window()
         if not is_known(self.source.sampler):
             # It may watch the training: drawn no further ahead than torch would.
-            window = min(window, (self.plan.prefetch_factor or 2) * max(1, self._workers))
-        epoch.issue_ahead(window - epoch.num_under_way)
-        if epoch._order.is_exhausted and self._may_draft():
-            self._make_ahead(window - epoch.num_under_way)
+            window = min(window, (self.plan.prefetch_factor or 2) * self._workers)
+        run.issue_ahead(engine, window - len(run.under_way))
+        room = window - len(run.under_way)
+        if room > 0 and run.order.is_exhausted and self._may_draft():
+            if self._draft is None:
+                order = Draft(self.source.sampler, self.source.generator, self._epochs + 1)
+                self._runs += 1
+                self._draft = Run(order, self._runs)
+            self._draft.issue_ahead(engine, room - len(self._draft.under_way))
 
     def epoch_ended(self) -> None:
         """The running epoch delivered its last batch."""
@@ -150,7 +156,7 @@ class Feeder:
         """End everything. The loader can be iterated again, with new workers."""
         running = self._current() if self._current is not None else None
         if running is not None:
-            running._is_over = True
+            running.is_over = True
         self._current = None
         self.close_crew()
         self._holdings.release()
@@ -167,7 +173,7 @@ class Feeder:
         elif self.engine is not None:
             self.close_crew()
         if not source.is_iterable:
-            return MapEpoch(self, order, self._runs)
+            return MapEpoch(self, Run(order, self._runs))
         if not with_crew:
             return InlineStream(self, order, self._runs)
         assert self.engine is not None
@@ -197,53 +203,38 @@ class Feeder:
         engine.crew.hire(self._workers, self._base_seed)
 
     def _may_draft(self) -> bool:
-        return (
-            self._draft is not None
-            or (
-                self.source.keeps_workers is not False
-                and self.plan.seeding == "position"
-                and self._wasted_drafts < MAX_WASTED_DRAFTS
-                and is_known(self.source.sampler)
-            )
+        """Whether the next epoch may be drawn before the script asks for it."""
+        return self._draft is not None or (
+            self.source.keeps_workers is not False
+            and self.plan.seeding == "position"
+            and self._wasted_drafts < MAX_WASTED_DRAFTS
+            and is_known(self.source.sampler)
         )
-
-    def _make_ahead(self, room: int) -> None:
-        """Begin the next epoch with what the window has left."""
-        if room <= 0:
-            return
-        if self._draft is None:
-            order = Draft(self.source.sampler, self.source.generator, self._epochs + 1)
-            self._runs += 1
-            self._draft = MapEpoch(self, order, self._runs)
-        self._draft.issue_ahead(room - self._draft.num_under_way)
 
     def _begun_draft(self) -> MapEpoch | None:
         """The epoch made ahead, if it is what would be drawn now."""
-        draft, self._draft = self._draft, None
-        if draft is None:
+        run, self._draft = self._draft, None
+        if run is None:
             return None
-        assert isinstance(draft._order, Draft)
+        assert run.draft is not None
         unchanged = (
             self.engine is not None
-            and draft._order.order.epoch == self._epochs
+            and run.order.epoch == self._epochs
             and self.engine.serves(self.source, self.plan)
             and (self.source.keeps_workers or fingerprint(self.source.dataset) == self._look)
         )
-        if unchanged and draft._order.committed():
+        if unchanged and run.draft.committed():
             self._wasted_drafts = 0
-            self._base_seed = draft._order.order.base_seed
-            return draft
+            self._base_seed = run.order.base_seed
+            return MapEpoch(self, run)
         self._wasted_drafts += 1
-        draft._dropped.detach()
         if self.engine is not None:
-            self.engine.abandon(draft._run)
+            self.engine.abandon(run.number)
         return None
 
     def _abandon_dropped(self) -> None:
         while self.dropped_runs:
             run = self.dropped_runs.popleft()
-            if self._draft is not None and run == self._draft._run:
-                continue
             if self.engine is not None:
                 self.engine.abandon(run)
 
