@@ -67,8 +67,8 @@ def quotient_of_medians(later: Sequence[float], earlier: Sequence[float]) -> Est
 def _rank(count: int) -> int:
     """The largest r for which values r and count + 1 - r enclose the median often enough.
 
-    With 9 values r is 2: fewer than 2 of 9 fall below it with a chance of 10/512, and as
-    many above. 0: no such values.
+    With 10 values r is 2: fewer than 2 of 10 lie below the median with a chance of 11/1024,
+    or above. 0: no such values.
     """
     rank = 0
     below = 0.0

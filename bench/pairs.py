@@ -1,9 +1,10 @@
 """Measures contenders against each other in interleaved pairs, and keeps what came out.
 
-Every measurement runs in a fresh process, contenders in turns (torch, ours; ours, torch;
-torch, ours; ...): a slow change of the machine falls on both, and a lucky memory layout
-counts once. A row that needs no workers may ask for one process in which the contenders
-alternate epoch by epoch (`together`), which is quieter; each such process is one pair.
+Every measurement runs in a fresh process, so that a lucky memory layout counts once. A pair
+is one process of each contender, close together in time: a slow change of the machine falls
+on both. Which goes first is drawn, half of the pairs each way: nothing periodic on the
+machine can favour one. A row that needs no workers may ask for one process in which the
+contenders alternate epoch by epoch (`together`), which is quieter; each is one pair.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -85,7 +87,7 @@ def main(question: Question, file: str) -> int:
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         host=host_facts(),
         contenders=contenders,
-        pairs=options.pairs or (2 if options.quick else 9),
+        pairs=options.pairs or (2 if options.quick else 10),
         span=span,
     )
     for row in rows:
@@ -104,10 +106,8 @@ def main(question: Question, file: str) -> int:
 
 def _parser(question: Question) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=question.title)
-    parser.add_argument(
-        "--quick", action="store_true", help="two short pairs; nothing is kept"
-    )
-    parser.add_argument("--pairs", type=int, default=0, help="9 if not given")
+    parser.add_argument("--quick", action="store_true", help="2 short pairs; not kept")
+    parser.add_argument("--pairs", type=int, default=0, help="10 if not given")
     parser.add_argument(
         "--rows", nargs="+", default=[""], help="parts of the names of rows"
     )
@@ -133,8 +133,7 @@ def _measure_row(
         batch_bytes=row.batch_bytes,
         values={name: [] for name in result.contenders},
     )
-    names = list(result.contenders)
-    for _ in range(result.pairs):
+    for names in drawn_orders(list(result.contenders), result.pairs):
         shares = [names] if row.together else [[name] for name in names]
         figures: dict[str, float] = {}
         for share in shares:
@@ -147,12 +146,23 @@ def _measure_row(
                 measured.failures.append(f"{', '.join(share)}: {failure}")
         # Half a pair compares with nothing: it counts when every contender has a figure.
         if len(figures) == len(names):
+            measured.orders.append(names)
             for name, figure in figures.items():
                 measured.values[name].append(figure)
         elif len(measured.failures) >= 2:
             break
-        names.reverse()
     return measured
+
+
+def drawn_orders(names: list[str], pairs: int) -> list[list[str]]:
+    """An order for each pair, shuffled; each drawn one is used backwards too."""
+    orders: list[list[str]] = []
+    while len(orders) < pairs:
+        drawn = random.sample(names, len(names))
+        orders += [drawn, drawn[::-1]]
+    orders = orders[:pairs]
+    random.shuffle(orders)
+    return orders
 
 
 class MeasurementFailed(Exception):

@@ -45,6 +45,9 @@ class RowResult:
     goals: list[Goal]
     batch_bytes: int
     values: dict[str, list[float]]
+    orders: list[list[str]] = field(default_factory=list)
+    """Who was measured when, within each pair."""
+
     failures: list[str] = field(default_factory=list)
 
     @property

@@ -133,7 +133,7 @@ class Photos(Dataset[tuple[torch.Tensor, int]]):
         if cv2.getNumThreads() != 1:
             cv2.setNumThreads(1)
         number = index % len(self._files)
-        photo = simplejpeg.decode_jpeg(self._files[number].read_bytes(), fastdct=True)
+        photo = simplejpeg.decode_jpeg(self._files[number].read_bytes())
         crop = cv2.resize(random_crop(photo), (224, 224), interpolation=cv2.INTER_LINEAR)
         if random.random() < 0.5:
             crop = cv2.flip(crop, 1)

@@ -101,7 +101,7 @@ class DataLoader(TorchDataLoader[T_co]):
             return super()._get_iterator()
         if self._feeder is None:
             self._feeder = Feeder()
-        return begun_epoch(self, self._feeder)
+        return begun_epoch(self, self._feeder, plan_of(self))
 
     def resize(self, workers: int) -> None:
         """Have `workers` worker processes from the next batch on, at any moment.
@@ -198,9 +198,8 @@ def source_of(loader: TorchDataLoader[Any]) -> Source:
     )
 
 
-def begun_epoch(loader: TorchDataLoader[Any], feeder: Feeder) -> Any:
+def begun_epoch(loader: TorchDataLoader[Any], feeder: Feeder, plan: Plan) -> Any:
     """Begin an epoch of `loader`, with the checks that torch makes at this point."""
-    plan = plan_of(loader)
     if not plan.automatic:
         if plan.workers == 0 and plan.timeout_s != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")

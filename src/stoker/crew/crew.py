@@ -113,6 +113,8 @@ class Crew:
         With `private_lanes` each worker has a lane of its own and tasks name their worker.
         """
         self.workers: list[WorkerHandle] = []
+        self.num_staying = 0
+        """Workers that have not been told to leave."""
         self.inbox: deque[Message] = deque()
         self._private_lanes = private_lanes
         self._lanes: dict[int, Lane] = {} if private_lanes else {0: Lane()}
@@ -150,6 +152,7 @@ class Crew:
             lane = self._lanes.setdefault(number if self._private_lanes else 0, Lane())
             self.workers.append(WorkerHandle(number, self._wait_until_started))
             message = encoded(Hire(number, num_workers, base_seed))
+            self.num_staying += 1
             with contextlib.suppress(BrokenPipeError):  # told by the end of the results
                 socket.send_fds(self._control, [message], [lane.read.fileno()])
 
@@ -161,6 +164,7 @@ class Crew:
         """Have that many workers leave, whichever is idle first."""
         for handle in self.staying()[-num_workers:]:
             handle.leaving = True
+            self.num_staying -= 1
             self._lanes[handle.number if self._private_lanes else 0].send(Leave())
 
     def send(self, message: Message, worker: int = 0) -> None:
@@ -292,6 +296,7 @@ class Crew:
         if self._closed:
             return
         self._closed = True
+        self.num_staying = 0
         for lane in self._lanes.values():
             lane.close()
         with contextlib.suppress(OSError):

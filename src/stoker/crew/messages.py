@@ -22,7 +22,7 @@ class Make(NamedTuple):
     stop: int
     num_rows: int
     slab: int
-    epoch_key: int
+    batch_key: int
     indices: bytes
     """Pickle of the rows' dataset indices (or of the one index, without batching)."""
 

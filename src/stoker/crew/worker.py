@@ -163,13 +163,12 @@ class Worker:
         if self._reader is None:
             return self._made_as_torch(task, indices)
         if task.shape == "single":
-            row = self._reader.whole(task.epoch_key, task.ticket, indices)
+            row = self._reader.whole(task.batch_key, indices)
             return self._collate(row)
         if getattr(self._dataset, "__getitems__", None):
-            rows = self._reader.many(task.epoch_key, task.ticket, indices)
+            rows = self._reader.many(task.batch_key, indices)
         else:
-            span = range(task.start, task.stop)
-            rows = self._reader.rows(task.epoch_key, task.ticket, indices, span, task.num_rows)
+            rows = self._reader.rows(task.batch_key, indices, task.start, task.num_rows)
         if task.shape == "rows":
             return rows
         if task.shape == "part":
@@ -177,7 +176,7 @@ class Worker:
             return self._slab_collate.part(rows, task.start, task.num_rows, layout)
         if self._collate == self._slab_collate.whole:
             return self._slab_collate.whole(rows)
-        return self._reader.collated(task.epoch_key, task.ticket, rows)
+        return self._reader.collated(task.batch_key, rows)
 
     def _made_as_torch(self, task: Make, indices: Any) -> Any:
         """`seeding="worker"`: nothing is seeded, whole batches only."""

@@ -31,13 +31,17 @@ def epoch_key(base_seed: int, epoch: int) -> int:
     return mixed((base_seed + 0x9E3779B97F4A7C15 * (epoch + 1)) & MASK)
 
 
-def row_key(epoch_key: int, ticket: int, row: int, index: Hashable) -> int:
-    """The seed of the group that starts at `row` of batch `ticket` with sample `index`.
+def batch_key(epoch_key: int, ticket: int, first_index: Hashable) -> int:
+    """What all rows of batch `ticket` have in common.
 
-    The index is part of it because ranks often share the base seed: without it, all
-    ranks would augment alike.
+    The index of its first sample is part of it because ranks often share the base seed:
+    without it, all ranks would augment alike.
     """
-    number = index if type(index) is int else zlib.crc32(repr(index).encode())
-    place = (ticket * 0x9E3779B97F4A7C15 + row * 0xD1B54A32D192ED03) & MASK
-    # 63 bits: torch shows its seed as a signed number.
-    return mixed(epoch_key ^ mixed(place ^ (number * 0xA0761D6478BD642F & MASK))) >> 1
+    number = first_index if type(first_index) is int else zlib.crc32(repr(first_index).encode())
+    place = (ticket * 0x9E3779B97F4A7C15 + number * 0xD1B54A32D192ED03) & MASK
+    return epoch_key ^ mixed(place)
+
+
+def group_key(batch_key: int, row: int) -> int:
+    """The seed of the group that starts at `row`: 63 bits, torch shows seeds as signed."""
+    return mixed((batch_key + row * 0xA0761D6478BD642F) & MASK) >> 1

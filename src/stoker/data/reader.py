@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from stoker.data.keys import group_rows, row_key
+from stoker.data.keys import group_key, group_rows
 from stoker.data.seeder import Seeder
 
 Rows = list[Any]
@@ -25,35 +25,30 @@ class RowReader:
         self.seeder = Seeder(dataset, collate, watch_all=threads > 1)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
-    def rows(self, epoch_key: int, ticket: int, indices: Sequence[Any], span: range, num_rows: int) -> Rows:
-        """Samples of the rows `span` of batch `ticket`, whose indices are `indices`.
+    def rows(self, batch_key: int, indices: Sequence[Any], first_row: int, num_rows: int) -> Rows:
+        """The samples of `indices`, rows of one batch from `first_row` on.
 
-        `span` starts where a group starts; `num_rows` is that of the whole batch.
+        `first_row` is where a group starts; `num_rows` is that of the whole batch.
         """
         step = group_rows(num_rows)
         samples: Rows = []
-        for row in range(span.start, span.stop, step):
-            group = indices[row - span.start : row - span.start + step]
-            key = row_key(epoch_key, ticket, row, group[0])
-            samples += self.seeder.run(key, lambda group=group: self._read(group))  # type: ignore[misc]  # bound now
+        for start in range(0, len(indices), step):
+            group = indices[start : start + step]
+            key = group_key(batch_key, first_row + start)
+            samples += self.seeder.run(key, self._read, group)
         return samples
 
-    def whole(self, epoch_key: int, ticket: int, index: Any) -> Any:
-        """`dataset[index]` without batching, or all of a batch through `__getitems__`."""
-        many = isinstance(index, list | tuple) and len(index) > 0
-        key = row_key(epoch_key, ticket, 0, index[0] if many else index)
-        return self.seeder.run(key, lambda: self._dataset[index])
+    def whole(self, batch_key: int, index: Any) -> Any:
+        """`dataset[index]` without batching."""
+        return self.seeder.run(group_key(batch_key, 0), self._dataset.__getitem__, index)
 
-    def many(self, epoch_key: int, ticket: int, indices: Any) -> Any:
+    def many(self, batch_key: int, indices: Any) -> Any:
         """All samples of a batch through the dataset's own `__getitems__`."""
-        first = indices[0] if len(indices) else 0
-        key = row_key(epoch_key, ticket, 0, first)
-        return self.seeder.run(key, lambda: self._dataset.__getitems__(indices))
+        return self.seeder.run(group_key(batch_key, 0), self._dataset.__getitems__, indices)
 
-    def collated(self, epoch_key: int, ticket: int, rows: Any) -> Any:
+    def collated(self, batch_key: int, rows: Any) -> Any:
         """What the user's `collate_fn` makes of `rows`; it may draw random numbers too."""
-        key = row_key(epoch_key, ticket, -1, 0)
-        return self.seeder.run(key, lambda: self._collate(rows))
+        return self.seeder.run(group_key(batch_key, -1), self._collate, rows)
 
     def _read(self, group: Sequence[Any]) -> Rows:
         if self._pool is not None and self.seeder.is_idle:

@@ -33,23 +33,23 @@ class Seeder:
         self._undecided = [stream for stream in everything if stream.watchable]
         self._all = everything
 
-    def run(self, key: int, read: Callable[[], T]) -> T:
-        """`read()`, with every stream as `key` says."""
+    def run(self, key: int, read: Callable[[Any], T], what: Any) -> T:
+        """`read(what)`, with every stream as `key` says."""
         for stream in self._seeded:
             stream.seed(key)
         if self._undecided:
-            return self._decide(read)
+            return self._decide(read, what)
         for stream in self._watched:
             stream.mark()
         try:
-            result = read()
+            result = read(what)
         except Exception:
             # What is raised may follow from what was drawn: it must be the same everywhere.
             if self._drop_moved():
-                return self.run(key, read)
+                return self.run(key, read, what)
             raise
         if self._drop_moved():
-            return self.run(key, read)
+            return self.run(key, read, what)
         return result
 
     def save(self) -> list[Any]:
@@ -65,11 +65,11 @@ class Seeder:
         """Whether nothing is known to be drawn from (asked of one made to `watch_all`)."""
         return not (self._seeded or self._undecided)
 
-    def _decide(self, read: Callable[[], T]) -> T:
+    def _decide(self, read: Callable[[Any], T], what: Any) -> T:
         """The first group: learn which streams are drawn from."""
         for stream in self._undecided:
             stream.mark()
-        result = read()
+        result = read(what)
         self._watched = [stream for stream in self._undecided if not stream.moved()]
         self._seeded = [stream for stream in self._all if stream not in self._watched]
         self._undecided = []

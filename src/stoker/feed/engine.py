@@ -29,7 +29,7 @@ from stoker.crew.messages import (
 from stoker.errors import BudgetError, PlanError, WorkerDied
 from stoker.feed.counters import Counters
 from stoker.feed.source import Source
-from stoker.feed.tasks import rows_per_task, spans, window_by_need
+from stoker.feed.tasks import rows_per_task, spans, window_by_need, window_of_cheap
 from stoker.memory.arena import Arena
 from stoker.memory.layout import RowLayout
 from stoker.plan import Plan
@@ -39,6 +39,8 @@ MAX_LEASED = 8
 
 MAX_LAYOUT_CHANGES = 3
 COST_WEIGHT = 0.2
+WINDOW_TASKS = 32
+"""The window is reckoned anew after that many finished tasks."""
 
 Place = tuple[int, int]
 """A run and a ticket of it."""
@@ -50,7 +52,7 @@ class Pending:
 
     slab: int
     indices: Any
-    epoch_key: int
+    batch_key: int
     num_rows: int
     tasks_left: int
     whole: bool
@@ -76,6 +78,8 @@ class Engine:
         self._row_cost_ns: float | None = None
         self._num_rows = 1
         self._batch_bytes = 0
+        self._window = 1
+        self._window_age = 0
         self._has_lanes = source.is_iterable or plan.seeding == "worker"
         self._splits = (
             source.auto_collation
@@ -101,7 +105,7 @@ class Engine:
     @property
     def workers(self) -> int:
         """How many workers take tasks."""
-        return len(self.crew.staying())
+        return self.crew.num_staying
 
     def serves(self, source: Source, plan: Plan) -> bool:
         """Whether workers started for what this engine was made for do for these, too."""
@@ -118,6 +122,7 @@ class Engine:
 
     def resize(self, workers: int, base_seed: int) -> None:
         """Have `workers` workers from now on. Only where they share a lane."""
+        self._window_age = 0
         missing = workers - self.workers
         if missing > 0:
             self.crew.hire(workers, base_seed)
@@ -126,17 +131,25 @@ class Engine:
 
     def window(self) -> int:
         """How many batches may be under way or ready."""
+        if self._window_age <= 0:
+            self._window = self._window_now()
+            self._window_age = WINDOW_TASKS
+        return self._window
+
+    def _window_now(self) -> int:
         workers = max(1, self.workers)
         if self._plan.prefetch_factor is not None:
             tickets = workers * self._plan.prefetch_factor
         elif self._has_lanes:
             tickets = 2 * workers
         else:
-            tasks = 1
+            rows = self._num_rows
             if self._splits:
                 rows = rows_per_task(self._row_cost_ns, self._num_rows)
-                tasks = len(spans(self._num_rows, rows))
-            tickets = window_by_need(workers, tasks)
+            tickets = window_by_need(workers, -(-self._num_rows // rows))
+            if self._row_cost_ns is not None:
+                cost_ns = self._row_cost_ns * self._num_rows
+                tickets = max(tickets, window_of_cheap(cost_ns, self._batch_bytes))
         budget = self._plan.memory_budget_bytes
         if budget is None:
             return tickets
@@ -149,14 +162,12 @@ class Engine:
         for handle in self.crew.staying():
             self.crew.send(Begin(run), handle.number)
 
-    def issue(self, place: Place, indices: Any, epoch_key: int, turn: int) -> None:
+    def issue(self, place: Place, indices: Any, batch_key: int, turn: int) -> None:
         """Have the batch of `indices` made; by whose turn it is, where each has a lane."""
-        if self._source.auto_collation and not hasattr(indices, "__len__"):
-            indices = list(indices)
         worker = turn % max(1, self.workers) if self._has_lanes else 0
         num_rows = len(indices) if self._source.auto_collation else 1
         self._num_rows = max(self._num_rows, num_rows)
-        pending = Pending(self._arena.take(), indices, epoch_key, num_rows, 0, whole=True)
+        pending = Pending(self._arena.take(), indices, batch_key, num_rows, 0, whole=True)
         self._pending[place] = pending
         if self._splits and num_rows > 1 and self._issue_parts(place, pending):
             return
@@ -194,7 +205,9 @@ class Engine:
         if pending.raised:
             self._arena.give_back(pending.slab)
             raise unpacked_error(min(pending.raised, key=lambda raised: raised.start).error)
-        parts = sorted(pending.made, key=lambda made: made.start)
+        parts = pending.made
+        if len(parts) > 1:
+            parts.sort(key=lambda made: made.start)
         if parts[0].shape == "rows":
             batch = collated_rows(self._arena, pending.slab, parts)
         else:
@@ -203,7 +216,7 @@ class Engine:
             batch = assembled(self._arena, pending.slab, parts, copies=copies)
         if self._splits and self._layout is None and self._layout_changes < MAX_LAYOUT_CHANGES:
             self._learn_layout(batch, pending.num_rows)
-        used = max((sum(part.buffers[-2:]) for part in parts if part.shape != "rows"), default=0)
+        used = sum(parts[0].buffers[-2:]) if parts[0].shape != "rows" else 0
         self._account(used or (batch_bytes(self._layout, pending.num_rows) if self._layout else 0))
         return batch
 
@@ -275,7 +288,7 @@ class Engine:
             span.stop,
             pending.num_rows,
             pending.slab,
-            pending.epoch_key,
+            pending.batch_key,
             content,
             content_bytes,
             self._pickled_layout if shape == "part" else b"",
@@ -319,6 +332,7 @@ class Engine:
             del self._pending[place]
 
     def _learn_cost(self, made: Made, pending: Pending) -> None:
+        self._window_age -= 1
         rows = pending.num_rows if pending.whole else -(-pending.num_rows // (len(pending.made) + pending.tasks_left))
         cost_ns = made.elapsed_ns / max(1, rows)
         before = self._row_cost_ns
@@ -340,6 +354,7 @@ class Engine:
         """Learn what a batch takes, and refuse a budget that cannot hold it."""
         if used_bytes <= self._batch_bytes:
             return
+        self._window_age = 0
         self._batch_bytes = used_bytes
         budget = self._plan.memory_budget_bytes
         if budget is None:

@@ -12,6 +12,7 @@ import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from stoker.data.order import Order
+from stoker.errors import StokerError, WorkerDied
 from stoker.feed.engine import Engine
 from stoker.feed.inline import InlineMaker, inline_stream
 from stoker.feed.run import Run
@@ -75,6 +76,10 @@ class Epoch:
         except StopIteration:
             self._finish()
             raise
+        except StokerError:
+            self.is_over = True
+            self._feeder.close_crew()
+            raise
         device = self._feeder.source.pin_device
         if device is not None:
             batch = pin_memory(batch, device)  # type: ignore[no-untyped-call]  # torch's
@@ -130,22 +135,31 @@ class MapEpoch(Epoch):
         super().__init__(feeder, run.order.base_seed, run.number)
         self.run = run
         self._maker: InlineMaker | None = None
+        self._left_at = time.perf_counter()
 
     def _next_batch(self) -> Any:
         engine = self._feeder.engine_for(self.run)
-        if engine is not None:
+        if engine is not None and not self.run.under_way:
             self._feeder.refill(self.run, engine)
         if not self.run.under_way:
             return self._made_here()
         assert engine is not None
         deadline = self._deadline()
-        while engine.pump(0.0):
-            pass
-        while (ticket := self._ready_ticket(engine)) is None:
-            self._wait(engine, deadline)
-        self.run.under_way.remove(ticket)
+        try:
+            while (ticket := self._ready_ticket(engine)) is None:
+                self._wait(engine, deadline)
+        except WorkerDied as error:
+            if not self._feeder.can_do_without(error):
+                raise
+            self.run.take_back()
+            return self._made_here()
+        indices = self.run.delivered(ticket)
         try:
             return engine.collect((self.run.number, ticket))
+        except Exception as error:
+            if not self._feeder.plan.automatic or isinstance(error, StokerError):
+                raise
+            return self._made_here_instead(ticket, indices, error)
         finally:
             self._feeder.refill(self.run, engine)
 
@@ -157,10 +171,24 @@ class MapEpoch(Epoch):
         return next((t for t in under_way if engine.is_ready((number, t))), None)
 
     def _made_here(self) -> Any:
-        ticket, indices = self.run.draw()
+        step_s = time.perf_counter() - self._left_at
+        _, indices, key = self.run.draw()
+        began = time.perf_counter()
+        batch = self._inline().make(indices, key)
+        self._left_at = time.perf_counter()
+        self._feeder.observe(self._left_at - began, step_s)
+        return batch
+
+    def _made_here_instead(self, ticket: int, indices: Any, error: Exception) -> Any:
+        """The batch that raised in a worker; if it does not raise here, the workers go."""
+        batch = self._inline().make(indices, self.run.key(ticket, indices))
+        self._feeder.stay_inline(f"{error!r} in a worker, on a sample that is fine here")
+        return batch
+
+    def _inline(self) -> InlineMaker:
         if self._maker is None:
             self._maker = InlineMaker(self._feeder.source, self._feeder.plan)
-        return self._maker.make(indices, self.run.order.key, ticket)
+        return self._maker
 
 
 class InlineStream(Epoch):
@@ -170,9 +198,15 @@ class InlineStream(Epoch):
         super().__init__(feeder, order.base_seed, number)
         self._order = order
         self._stream = inline_stream(feeder.source)
+        self._left_at = time.perf_counter()
 
     def _next_batch(self) -> Any:
-        return self._stream.fetch(self._order.next_batch())
+        began = time.perf_counter()
+        batch = self._stream.fetch(self._order.next_batch())
+        now = time.perf_counter()
+        self._feeder.observe(now - began, began - self._left_at)
+        self._left_at = now
+        return batch
 
 
 class CrewStream(Epoch):
@@ -207,8 +241,6 @@ class CrewStream(Epoch):
 
     def _next_batch(self) -> Any:
         deadline = self._deadline()
-        while self._engine.pump(0.0):
-            pass
         while any(self._under_way):
             worker = self._ready_worker()
             if worker is None:

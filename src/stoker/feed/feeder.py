@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections import deque
 
@@ -9,11 +10,16 @@ from torch.utils.data import get_worker_info
 
 from stoker.data.fingerprint import Fingerprint, fingerprint
 from stoker.data.order import Draft, Order, is_known
+from stoker.errors import WorkerDied
+from stoker.feed.anchors import anchors
+from stoker.feed.automatic import Automatic
 from stoker.feed.counters import Counters
 from stoker.feed.engine import Engine
 from stoker.feed.epoch import CrewStream, Epoch, InlineStream, MapEpoch
 from stoker.feed.run import Run
 from stoker.feed.source import Source
+from stoker.feed.tasks import issue_at_once
+from stoker.machine.cpu import usable_cpus
 from stoker.memory.arena import Arena
 from stoker.memory.slab import SlabFile
 from stoker.plan import Plan
@@ -60,6 +66,8 @@ class Feeder:
         self._draft: Run | None = None
         self._wasted_drafts = 0
         self._look: Fingerprint = ()
+        self._automatic: Automatic | None = None
+        self._look_unread: Fingerprint = ()
         self._release = weakref.finalize(self, self._holdings.release)
 
     @property
@@ -84,6 +92,10 @@ class Feeder:
         if plan.workers != self._planned_workers:
             self._planned_workers = plan.workers
             self._workers = plan.workers
+        if plan.automatic and self._automatic is None and not self.notes:
+            self._automatic = Automatic(usable_cpus())
+            self._look_unread = fingerprint(source.dataset)
+            self.notes.append("begins without workers")
         self._epochs += 1
         running = self._current() if self._current is not None else None
         if running is not None and not running.is_over:
@@ -121,6 +133,48 @@ class Feeder:
             self.engine.resize(self._workers, self._base_seed)
         return self.engine
 
+    def observe(self, make_s: float, step_s: float) -> None:
+        """A batch was made inline. With "auto", this is where workers are decided on."""
+        if self._automatic is None:
+            return
+        self._automatic.observe(make_s, step_s)
+        workers = self._automatic.workers()
+        if workers == 0:
+            return
+        reasons = list(anchors(self.source))
+        if fingerprint(self.source.dataset) != self._look_unread:
+            reasons.append("reading a sample changes the dataset")
+        if reasons:
+            self.stay_inline("; ".join(reasons))
+            return
+        self.notes.append(f"{workers} workers: {self._automatic.reason()}")
+        self._automatic = None
+        self._workers = workers
+
+    def stay_inline(self, reason: str) -> None:
+        """With "auto": no workers for this loader, from now on."""
+        self._automatic = None
+        self._workers = 0
+        if self.notes and self.notes[-1].startswith("stays"):
+            return
+        self.notes.append(f"stays without workers: {reason}")
+
+    def can_do_without(self, error: WorkerDied) -> bool:
+        """Whether a crew that could not start at all may be given up in silence but for a word."""
+        started = self.engine is not None and any(
+            handle.known_pid is not None for handle in self.engine.crew.workers
+        )
+        if not self.plan.automatic or started:
+            return False
+        self.close_crew()
+        self.stay_inline(f"workers cannot start here ({error})")
+        warnings.warn(
+            "num_workers='auto' stays without workers, they cannot start here. With the start "
+            "methods spawn and forkserver a script needs `if __name__ == '__main__':`",
+            stacklevel=2,
+        )
+        return True
+
     def refill(self, run: Run, engine: Engine) -> None:
         """Keep the window full with `run`, and near its end with the epoch after it."""
         if self._workers == 0:
@@ -129,13 +183,16 @@ class Feeder:
         if not is_known(self.source.sampler):
             # It may watch the training: drawn no further ahead than torch would.
             window = min(window, (self.plan.prefetch_factor or 2) * self._workers)
-        run.issue_ahead(engine, window - len(run.under_way))
+        room = window - len(run.under_way)
+        if room < issue_at_once(window) and run.under_way:
+            return
+        run.issue_ahead(engine, room)
         room = window - len(run.under_way)
         if room > 0 and run.order.is_exhausted and self._may_draft():
             if self._draft is None:
                 order = Draft(self.source.sampler, self.source.generator, self._epochs + 1)
                 self._runs += 1
-                self._draft = Run(order, self._runs)
+                self._draft = self._new_run(order)
             self._draft.issue_ahead(engine, room - len(self._draft.under_way))
 
     def epoch_ended(self) -> None:
@@ -173,7 +230,7 @@ class Feeder:
         elif self.engine is not None:
             self.close_crew()
         if not source.is_iterable:
-            return MapEpoch(self, Run(order, self._runs))
+            return MapEpoch(self, self._new_run(order))
         if not with_crew:
             return InlineStream(self, order, self._runs)
         assert self.engine is not None
@@ -201,6 +258,9 @@ class Feeder:
         engine = Engine(self.source, self.plan, self._holdings.arena, self.counters)
         self._holdings.engine = engine
         engine.crew.hire(self._workers, self._base_seed)
+
+    def _new_run(self, order: Order | Draft) -> Run:
+        return Run(order, self._runs, are_batches=self.source.auto_collation)
 
     def _may_draft(self) -> bool:
         """Whether the next epoch may be drawn before the script asks for it."""

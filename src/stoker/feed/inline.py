@@ -29,29 +29,27 @@ class InlineMaker:
             source.dataset, source.auto_collation, source.collate_fn, source.drop_last
         )
 
-    def make(self, indices: Any, epoch_key: int, ticket: int) -> Any:
+    def make(self, indices: Any, batch_key: int) -> Any:
         """The batch of `indices`."""
         if self._reader is None:
             return self._fetcher.fetch(indices)
         saved = self._reader.seeder.save()
         try:
-            return self._made(self._reader, indices, epoch_key, ticket)
+            return self._made(self._reader, indices, batch_key)
         finally:
             self._reader.seeder.restore(saved)
 
-    def _made(self, reader: RowReader, indices: Any, epoch_key: int, ticket: int) -> Any:
+    def _made(self, reader: RowReader, indices: Any, batch_key: int) -> Any:
         collate = self._source.collate_fn
         if not self._source.auto_collation:
-            return collate(reader.whole(epoch_key, ticket, indices))
+            return collate(reader.whole(batch_key, indices))
         if self._has_getitems:
-            rows = reader.many(epoch_key, ticket, indices)
+            rows = reader.many(batch_key, indices)
         else:
-            if not isinstance(indices, list | tuple):
-                indices = list(indices)
-            rows = reader.rows(epoch_key, ticket, indices, range(len(indices)), len(indices))
+            rows = reader.rows(batch_key, indices, 0, len(indices))
         if collate is default_collate:
             return collate(rows)
-        return reader.collated(epoch_key, ticket, rows)
+        return reader.collated(batch_key, rows)
 
 
 def inline_stream(source: Source) -> _IterableDatasetFetcher:

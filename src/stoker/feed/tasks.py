@@ -7,6 +7,10 @@ from stoker.data.keys import group_rows
 TASK_NS = 5_000_000
 """What a task should cost: long against a message (20 µs), short against a training step."""
 
+CHEAP_NS = 300_000
+CHEAP_BATCHES = 16
+CHEAP_BYTES = 32_000_000
+
 READY_BATCHES = 2
 """Finished batches that wait for the loop, so that an uneven worker does not stall it."""
 
@@ -35,3 +39,16 @@ def window_by_need(workers: int, tasks_per_batch: int) -> int:
     16 workers and 8 tasks a batch: 6 batches, where torch needs 32.
     """
     return -(-2 * workers // tasks_per_batch) + READY_BATCHES
+
+
+def window_of_cheap(batch_cost_ns: float, batch_bytes: int) -> int:
+    """Batches ahead that let messages go out several at a time, where one costs as much as
+    a batch: 16 of up to 2 MB, fewer of larger ones, none where a batch costs over 0.3 ms."""
+    if batch_cost_ns > CHEAP_NS:
+        return 0
+    return min(CHEAP_BATCHES, CHEAP_BYTES // max(1, batch_bytes))
+
+
+def issue_at_once(window: int) -> int:
+    """How much room to wait for before more is issued: workers are woken less often."""
+    return max(1, window // 3)
