@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ pytest.importorskip("lightning")
 
 import lightning.pytorch.trainer.connectors.data_connector as data_connector
 from lightning.pytorch import Trainer, seed_everything
+from lightning.pytorch.callbacks import BasePredictionWriter
 from lightning.pytorch.utilities.warnings import PossibleUserWarning
 
 import stoker
@@ -81,8 +83,26 @@ def test_predicting_re_creates_the_loader_with_its_settings(workers: int | str) 
     assert recreated is not loader
     assert predicted == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert settings_of(recreated) == settings_of(loader)
-    assert trainer.predict_loop.epoch_batch_indices == [[]]  # kept only for a writer
     recreated.close()
+
+
+class Writer(BasePredictionWriter):
+    """Keeps the indices that Lightning says belong to each batch of predictions."""
+
+    indices: Sequence[Any]
+
+    def write_on_epoch_end(self, *given: Any) -> None:
+        *_, self.indices = given
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_predictions_are_written_with_the_indices_they_belong_to(workers: int | str) -> None:
+    """Lightning notes them in the sampler, which a loader with workers draws ahead."""
+    writer = Writer("epoch")
+    trainer = Trainer(callbacks=[writer], **QUIET)
+    trainer.predict(Noting(), made(10, workers), return_predictions=False)
+    assert list(writer.indices) == [[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]]
+    trainer.predict_dataloaders.close()
 
 
 def test_re_creation_keeps_what_was_not_given_apart_from_its_default() -> None:

@@ -10,15 +10,10 @@ import torch
 from torch.utils.data._utils.collate import default_collate
 
 from stoker.crew.messages import Made
-from stoker.crew.parcel import DTYPE_NAMES, SMALL_LEAF_BYTES, Parcel, unpacked
+from stoker.crew.parcel import DTYPE_NAMES, SMALL_LEAF_BYTES, Parcel, fetched, unpacked
 from stoker.memory.arena import Arena
 from stoker.memory.layout import RowLayout, RowSpec, aligned
 from stoker.memory.slab import rounded_to_pages
-
-
-def parcel_of(made: Made) -> Parcel:
-    """The parcel that `made` announces."""
-    return Parcel(made.structure, made.structure_at, made.structure_bytes, made.buffers)
 
 
 def assembled(arena: Arena, slab: int, parts: Sequence[Made], *, copies: bool) -> Any:
@@ -26,23 +21,27 @@ def assembled(arena: Arena, slab: int, parts: Sequence[Made], *, copies: bool) -
 
     The slab is leased to the loop, or free again when nothing of the batch refers to it.
     """
-    parcels = [parcel_of(part) for part in parts]
+    parcels = [Parcel(*part.parcel) for part in parts]
     used_bytes = max(parcel.used_bytes for parcel in parcels)
-    largest_leaf = max((size for parcel in parcels for size in parcel.buffers[1::2]), default=0)
-    copies = copies or largest_leaf < SMALL_LEAF_BYTES
-    if not used_bytes:
-        exporter: Any = None
-    elif copies:
-        mapping = arena.mapped(slab, used_bytes)
-        exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
-    else:
-        exporter = arena.lease(slab, used_bytes).exporter
+    if used_bytes == 0:
+        arena.give_back(slab)
+        return _together(parcels, None, copies=True)
+    mapping = arena.mapped(slab, used_bytes)
+    parcels = [fetched(parcel, mapping) for parcel in parcels]
+    largest_leaf = max(max(parcel.buffers[1::2], default=0) for parcel in parcels)
+    if not (copies or largest_leaf < SMALL_LEAF_BYTES):
+        return _together(parcels, arena.lease(slab, used_bytes).exporter, copies=False)
+    exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
+    batch = _together(parcels, exporter, copies=True)
+    arena.give_back(slab)
+    return batch
+
+
+def _together(parcels: Sequence[Parcel], exporter: Any, *, copies: bool) -> Any:
     batch = unpacked(parcels[0], exporter, copies=copies)
     if any(parcel.structure != parcels[0].structure for parcel in parcels[1:]):
         others = [unpacked(parcel, exporter, copies=copies) for parcel in parcels[1:]]
         batch = merged([batch, *others])
-    if copies:
-        arena.give_back(slab)
     return batch
 
 
@@ -53,14 +52,15 @@ def collated_rows(arena: Arena, slab: int, parts: Sequence[Made]) -> Any:
     """
     rows: list[Any] = []
     for part in parts:
-        parcel = parcel_of(part)
+        parcel = Parcel(*part.parcel)
         mapping = arena.file.map(slab, rounded_to_pages(parcel.used_bytes))
         exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
-        rows += unpacked(parcel, exporter, copies=False)
-    batch = default_collate(rows)
-    arena.empty(slab)
-    arena.give_back(slab)
-    return batch
+        rows += unpacked(fetched(parcel, mapping), exporter, copies=False)
+    try:
+        return default_collate(rows)
+    finally:
+        arena.empty(slab)
+        arena.give_back(slab)
 
 
 def merged(parts: Sequence[Any]) -> Any:

@@ -16,8 +16,9 @@ import socket
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count, islice
 from typing import Any
 
 from stoker.crew.desk import MAX_WORKERS, Desk
@@ -45,6 +46,16 @@ UNPICKLABLE = (
     "forkserver (the default of Python 3.14 and newer) send the dataset to the workers; "
     "multiprocessing_context='fork' does not"
 )
+
+
+@contextlib.contextmanager
+def signals_held() -> Iterator[None]:
+    """Keep Ctrl-C from reaching a process before it has said what that means to it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Lane:
@@ -114,13 +125,14 @@ class Crew:
         """
         self.workers: list[WorkerHandle] = []
         self.num_staying = 0
-        """Workers that have not been told to leave."""
+        """Workers that have not been told to leave; fewer than `workers` until they have."""
         self.inbox: deque[Message] = deque()
         self._private_lanes = private_lanes
         self._lanes: dict[int, Lane] = {} if private_lanes else {0: Lane()}
         self._desk = Desk(job.file, job.desk)
         self._results, results = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control, control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._owner_pid = os.getpid()
         self._is_over = False
         self._closed = False
         with results, control:
@@ -131,7 +143,8 @@ class Crew:
                 name="stoker-foreman",
             )
             try:
-                self._foreman.start()
+                with signals_held():
+                    self._foreman.start()
             except BaseException as error:
                 self._close_sockets()
                 if isinstance(error, PICKLE_ERRORS):
@@ -145,10 +158,9 @@ class Crew:
         """Grow to `num_workers`."""
         if num_workers > MAX_WORKERS:
             raise PlanError(f"num_workers is at most {MAX_WORKERS}, got {num_workers}")
-        staying = {handle.number for handle in self.staying()}
-        for number in range(num_workers):
-            if number in staying:
-                continue
+        taken = {handle.number for handle in self.workers}
+        free = (number for number in count() if number not in taken)
+        for number in islice(free, num_workers - self.num_staying):
             lane = self._lanes.setdefault(number if self._private_lanes else 0, Lane())
             self.workers.append(WorkerHandle(number, self._wait_until_started))
             message = encoded(Hire(number, num_workers, base_seed))
@@ -156,16 +168,12 @@ class Crew:
             with contextlib.suppress(BrokenPipeError):  # told by the end of the results
                 socket.send_fds(self._control, [message], [lane.read.fileno()])
 
-    def staying(self) -> list[WorkerHandle]:
-        """Workers that have not been told to leave."""
-        return [handle for handle in self.workers if not handle.leaving]
-
     def let_go(self, num_workers: int) -> None:
-        """Have that many workers leave, whichever is idle first."""
-        for handle in self.staying()[-num_workers:]:
-            handle.leaving = True
-            self.num_staying -= 1
-            self._lanes[handle.number if self._private_lanes else 0].send(Leave())
+        """Have that many workers leave: whichever take the message, and only where they
+        share a lane."""
+        self.num_staying -= num_workers
+        for _ in range(num_workers):
+            self._lanes[0].send(Leave())
 
     def send(self, message: Message, worker: int = 0) -> None:
         """Give `message` to the lane of `worker` (to all, where they share one)."""
@@ -230,10 +238,11 @@ class Crew:
             case Exited(number, pid, status):
                 handle = self._handle(number, pid)
                 handle.exited(status)
-                if not (handle.leaving or self._closed):
+                if self._closed:
+                    return True
+                if status != 0 or len(self.workers) == self.num_staying:
                     raise WorkerDied(self._obituary(number, pid, status))
-                if not self._closed:
-                    self.workers.remove(handle)
+                self.workers.remove(handle)
             case Failed(text):
                 raise WorkerDied(f"DataLoader worker (pid unknown) did not start: {text}")
             case _:
@@ -297,6 +306,8 @@ class Crew:
             return
         self._closed = True
         self.num_staying = 0
+        if os.getpid() != self._owner_pid:
+            return  # a copy in a child that the user forked: the crew is not its to end
         for lane in self._lanes.values():
             lane.close()
         with contextlib.suppress(OSError):

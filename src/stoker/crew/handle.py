@@ -24,8 +24,6 @@ class WorkerHandle:
         self._pid: int | None = None
         self._process: psutil.Process | None = None
         self._status: int | None = None
-        self.leaving = False
-        """Was told to end: its exit is no accident."""
 
     @property
     def pid(self) -> int:

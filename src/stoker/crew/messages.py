@@ -7,7 +7,7 @@ tuple of its kind and fields: plain values only, and both ends run the same Pyth
 from __future__ import annotations
 
 import marshal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MAX_MESSAGE_BYTES = 160_000
 """Below what a socket takes at once everywhere (212,992 bytes on Linux by default)."""
@@ -56,10 +56,8 @@ class Made(NamedTuple):
     worker: int
     elapsed_ns: int
     shape: str
-    structure: bytes
-    structure_at: int
-    structure_bytes: int
-    buffers: tuple[int, ...]
+    parcel: tuple[Any, ...]
+    """The fields of a `Parcel`."""
 
 
 class Differs(NamedTuple):

@@ -7,10 +7,10 @@ laid into the slab (one copy, or none if they were made there) and referred to b
 from __future__ import annotations
 
 import io
+import marshal
 import math
 import pickle
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ import torch
 from stoker.crew.writer import SlabWriter
 
 MAX_INLINE_BYTES = 32_768
+BUFFER_BYTES = 9
 SMALL_LEAF_BYTES = 4_096
 """A smaller leaf is copied out: a label that the loop keeps must not hold a slab of images."""
 
@@ -26,23 +27,22 @@ DTYPE_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
+class Parcel(NamedTuple):
     """One batch (or some rows) as it travels."""
 
     structure: bytes
-    """Pickle of the batch with numbers in place of leaves; empty if it lies in the slab."""
+    """Pickle of the batch with numbers in place of leaves."""
 
-    structure_at: int
-    structure_bytes: int
     buffers: tuple[int, ...]
     """Offset and size of each leaf in the slab: o0, n0, o1, n1, …"""
 
-    @property
-    def used_bytes(self) -> int:
-        """How much of the slab, from its start, the parcel takes."""
-        ends = [o + n for o, n in zip(self.buffers[::2], self.buffers[1::2], strict=True)]
-        return max([*ends, self.structure_at + self.structure_bytes])
+    used_bytes: int
+    """How much of the slab, from its start, the parcel takes."""
+
+    spilled_at: int = 0
+    spilled_bytes: int = 0
+    """Where in the slab the two above lie marshalled (they are empty then): a batch of many
+    strings, or of very many leaves, is too long for a message."""
 
 
 def leaf(number: int, dtype: str, shape: tuple[int, ...]) -> Any:
@@ -99,9 +99,11 @@ class Packer(pickle.Pickler):
         """`batch` as a parcel."""
         self.dump(batch)
         content = self._file.getvalue()
-        if len(content) <= MAX_INLINE_BYTES:
-            return Parcel(content, 0, 0, tuple(self.buffers))
-        return Parcel(b"", self._writer.put(content), len(content), tuple(self.buffers))
+        if len(content) + BUFFER_BYTES * len(self.buffers) <= MAX_INLINE_BYTES:
+            return Parcel(content, tuple(self.buffers), self._writer.end)
+        spilled = marshal.dumps((content, tuple(self.buffers)))
+        offset = self._writer.put(spilled)
+        return Parcel(b"", (), self._writer.end, offset, len(spilled))
 
     def reducer_override(self, found: Any) -> Any:
         kind = type(found)
@@ -230,11 +232,16 @@ def unpacked(parcel: Parcel, exporter: Any, *, copies: bool) -> Any:
     `exporter` is the slab's memory: leaves refer to it, and it is the lease. With
     `copies` (and for small leaves always) they get memory of their own.
     """
-    structure = parcel.structure
-    if not structure:
-        end = parcel.structure_at + parcel.structure_bytes
-        structure = bytes(memoryview(exporter)[parcel.structure_at : end])
-    return Unpickler(structure, Leaves(parcel.buffers, exporter, copies=copies)).load()
+    return Unpickler(parcel.structure, Leaves(parcel.buffers, exporter, copies=copies)).load()
+
+
+def fetched(parcel: Parcel, memory: Any) -> Parcel:
+    """`parcel` with what it left in the slab, whose bytes are `memory`."""
+    if not parcel.spilled_bytes:
+        return parcel
+    end = parcel.spilled_at + parcel.spilled_bytes
+    structure, buffers = marshal.loads(memory[parcel.spilled_at : end])
+    return Parcel(structure, buffers, parcel.used_bytes)
 
 
 class Unpickler(pickle.Unpickler):

@@ -139,15 +139,7 @@ class Worker:
         finally:
             self._desk.clear(self._number)
         elapsed_ns = time.perf_counter_ns() - began_ns
-        return Made(
-            *place,
-            elapsed_ns,
-            task.shape,
-            parcel.structure,
-            parcel.structure_at,
-            parcel.structure_bytes,
-            parcel.buffers,
-        )
+        return Made(*place, elapsed_ns, task.shape, tuple(parcel))
 
     def _made(self, task: Make) -> Any:
         """The batch, the part of it, or the bare rows."""

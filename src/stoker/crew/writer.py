@@ -38,16 +38,17 @@ class SlabWriter:
         self._views: dict[tuple[int, int, torch.dtype, tuple[int, ...]], torch.Tensor] = {}
         self._placed: dict[int, Place] = {}
         self._slab = 0
-        self._end = 0
+        self.end = 0
+        """How far this batch has got in the slab."""
 
     def begin(self, slab: int, offset: int = 0) -> None:
         """Start a batch in `slab`, from `offset` on. What was placed before is forgotten."""
-        self._slab, self._end = slab, offset
+        self._slab, self.end = slab, offset
         self._placed.clear()
 
     def begin_again(self, offset: int) -> None:
         """Give the places from `offset` on out once more."""
-        self._end = offset
+        self.end = offset
 
     def tensor(self, dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
         """A tensor of unset values in the next free place."""
@@ -67,8 +68,8 @@ class SlabWriter:
 
     def reserve(self, size_bytes: int) -> int:
         """The next free place with room for `size_bytes`."""
-        offset = aligned(self._end)
-        self._end = offset + size_bytes
+        offset = aligned(self.end)
+        self.end = offset + size_bytes
         return offset
 
     def view(self, offset: int, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:

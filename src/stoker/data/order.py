@@ -16,7 +16,7 @@ from torch.utils.data import (
 )
 from torch.utils.data.distributed import DistributedSampler
 
-from stoker.data.fingerprint import fingerprint
+from stoker.data.fingerprint import Fingerprint, fingerprint
 from stoker.data.keys import epoch_key
 
 KNOWN_SAMPLERS = (
@@ -79,7 +79,7 @@ class Draft:
         self._generators = list({id(g): g for g in found if isinstance(g, torch.Generator)}.values())
         self._before = [g.get_state() for g in self._generators]
         self._drawn = self._before
-        self._look = fingerprint(sampler)
+        self._look = _look(sampler)
         self._is_committed = False
         with self._as_if_begun():
             self.order = Order(sampler, generator, epoch)
@@ -98,7 +98,7 @@ class Draft:
 
     def committed(self) -> bool:
         """Begin the epoch with this order; False if it is not what would be drawn now."""
-        unchanged = fingerprint(self._sampler) == self._look and all(
+        unchanged = _look(self._sampler) == self._look and all(
             torch.equal(g.get_state(), before)
             for g, before in zip(self._generators, self._before, strict=True)
         )
@@ -120,6 +120,11 @@ class Draft:
     def _set(self, states: list[torch.Tensor]) -> None:
         for generator, state in zip(self._generators, states, strict=True):
             generator.set_state(state)
+
+
+def _look(sampler: Any) -> Fingerprint:
+    """What a sampler looks like, its length included: it may follow a growing dataset's."""
+    return (len(sampler), *fingerprint(sampler))
 
 
 def _generators(sampler: Any) -> list[Any]:

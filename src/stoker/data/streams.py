@@ -12,6 +12,7 @@ import random
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.random  # numpy imports it at its first use: better here than in each worker
 import torch
 
 MT_WORDS = 624

@@ -159,7 +159,7 @@ class Engine:
 
     def begin_streams(self, run: int) -> None:
         """Have every worker start its iterable from the beginning."""
-        for handle in self.crew.staying():
+        for handle in self.crew.workers:
             self.crew.send(Begin(run), handle.number)
 
     def issue(self, place: Place, indices: Any, batch_key: int, turn: int) -> None:
@@ -216,8 +216,10 @@ class Engine:
             batch = assembled(self._arena, pending.slab, parts, copies=copies)
         if self._splits and self._layout is None and self._layout_changes < MAX_LAYOUT_CHANGES:
             self._learn_layout(batch, pending.num_rows)
-        used = sum(parts[0].buffers[-2:]) if parts[0].shape != "rows" else 0
-        self._account(used or (batch_bytes(self._layout, pending.num_rows) if self._layout else 0))
+        if parts[0].shape != "rows":
+            self._account(max(part.parcel[2] for part in parts))
+        elif self._layout is not None:
+            self._account(batch_bytes(self._layout, pending.num_rows))
         return batch
 
     def abandon(self, run: int) -> None:
