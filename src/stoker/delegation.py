@@ -27,7 +27,10 @@ class TakeOver:
         memory_budget: int | None,
         seeding: Seeding,
     ) -> None:
-        self._changes: dict[str, Any] = {"memory_budget_bytes": memory_budget, "seeding": seeding}
+        self._changes: dict[str, Any] = {
+            "memory_budget_bytes": memory_budget,
+            "seeding": seeding,
+        }
         if num_workers == "auto":
             self._changes |= {"automatic": True, "workers": 0}
         self._feeders: weakref.WeakKeyDictionary[TorchDataLoader[Any], Feeder] = (
@@ -37,7 +40,7 @@ class TakeOver:
         self._get_iterator = TorchDataLoader._get_iterator
         # On the class, not in its place: a framework that has imported it keeps its own name.
         TorchDataLoader.__iter__ = lambda loader: self._begun(loader)  # type: ignore[method-assign]
-        TorchDataLoader._get_iterator = lambda loader: self._iterator_of(loader)  # type: ignore[method-assign]
+        TorchDataLoader._get_iterator = lambda loader: self._iterator_of(loader)  # type: ignore[method-assign, assignment]
         self._stands = True
 
     def close(self) -> None:

@@ -1,10 +1,10 @@
 """Every error this package raises on purpose.
 
-    StokerError
-    ├── PlanError      the settings make no sense together
-    ├── DataError      a shard or a sample cannot be read
-    ├── WorkerDied     a worker stopped without saying why, more often than allowed
-    └── BudgetError    the memory allowed cannot hold what was asked for
+StokerError
+├── PlanError      the settings make no sense together
+├── DataError      a shard or a sample cannot be read
+├── WorkerDied     a worker stopped without saying why, more often than allowed
+└── BudgetError    the memory allowed cannot hold what was asked for
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import IterDataPipe, IterableDataset, MapDataPipe
+from torch.utils.data import IterableDataset, IterDataPipe, MapDataPipe
 
 from stoker.errors import PlanError
 from stoker.feed.feeder import Feeder
@@ -109,7 +109,9 @@ class DataLoader(TorchDataLoader[T_co]):
         An iterable dataset changes with its next epoch: its batches depend on the number.
         """
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
-            raise PlanError(f"resize: workers must be a whole number, 0 or more, got {workers!r}")
+            raise PlanError(
+                f"resize: workers must be a whole number, 0 or more, got {workers!r}"
+            )
         if self.seeding == "worker":
             raise PlanError(
                 "resize needs seeding='position': with seeding='worker' the random numbers "

@@ -36,7 +36,9 @@ class NotGiven(int):
         return (NotGiven, (int(self),))
 
 
-AUTO = Auto(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+AUTO = Auto(
+    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+)
 
 PREFETCH_NOT_GIVEN = NotGiven(2)
 

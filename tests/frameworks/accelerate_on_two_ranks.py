@@ -55,7 +55,6 @@ def run(folder: Path, rank: int) -> None:
         }
         write_down(folder, rank, case, seen)
     accelerator.end_training()
-    torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

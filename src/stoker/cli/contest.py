@@ -73,9 +73,7 @@ class PackedImages(Workload):
 def random_images(num_images: int, edge: int) -> torch.Tensor:
     """The same uint8 images each time, without a draw from the global generator."""
     seeded = torch.Generator().manual_seed(0)
-    return torch.randint(
-        256, (num_images, 3, edge, edge), dtype=torch.uint8, generator=seeded
-    )
+    return torch.randint(256, (num_images, 3, edge, edge), dtype=torch.uint8, generator=seeded)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,9 +141,7 @@ def hold_contest(workload: Workload, seconds: float, say: Callable[[str], None])
             say(f"{workload.name}: round {number} of {NUM_ROUNDS}")
             # Who goes first alternates, so that neither always follows the other.
             swapped = number % 2 == 0
-            rounds.append(
-                hold_round(torch_batches, stoker_batches, turn_s, swapped=swapped)
-            )
+            rounds.append(hold_round(torch_batches, stoker_batches, turn_s, swapped=swapped))
     return Outcome(
         name=workload.name,
         num_workers=NUM_WORKERS,

@@ -24,9 +24,7 @@ def demo(
     seconds: Annotated[
         float, typer.Option(min=0.1, help="About how long to measure, in seconds.")
     ] = 30.0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The same facts as JSON.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The same facts as JSON.")] = False,
 ) -> None:
     """Puts torch's DataLoader and Stoker's side by side on generated data.
 
@@ -35,9 +33,7 @@ def demo(
     """
     from stoker.cli.contest import PackedImages, ReadyImages, hold_contest
 
-    outcomes = [
-        hold_contest(data(), seconds / 2, say) for data in (ReadyImages, PackedImages)
-    ]
+    outcomes = [hold_contest(data(), seconds / 2, say) for data in (ReadyImages, PackedImages)]
     if as_json:
         print(json.dumps(facts(outcomes), indent=2))
     elif sys.stdout.isatty():

@@ -79,7 +79,9 @@ def merged(parts: Sequence[Any]) -> Any:
         return first
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*(merged(column) for column in zip(*parts, strict=True)))
-    if isinstance(first, list | tuple) and any(isinstance(item, str | bytes) for item in first):
+    if isinstance(first, list | tuple) and any(
+        isinstance(item, str | bytes) for item in first
+    ):
         return type(first)(item for part in parts for item in part)
     columns = [merged(column) for column in zip(*parts, strict=True)]
     if not isinstance(first, MutableSequence):

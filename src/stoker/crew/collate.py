@@ -57,7 +57,9 @@ class SlabCollate:
         mine = slice(start, start + len(rows))
         self._part = []
         for spec, offset in zip(layout, leaf_offsets(layout, num_rows), strict=True):
-            whole = self._writer.view(offset, getattr(torch, spec.dtype), (num_rows, *spec.shape))
+            whole = self._writer.view(
+                offset, getattr(torch, spec.dtype), (num_rows, *spec.shape)
+            )
             self._part.append(self._writer.part(offset, whole, mine))
             self._writer.begin_again(offset + whole.nbytes)
         self._part.reverse()
@@ -85,9 +87,15 @@ class SlabCollate:
         """torch's map as it is now, its own functions replaced by ours."""
         current = torch_collate.default_collate_fn_map
         if self._map.keys() != current.keys():
-            ours = {TENSORS: self._tensors, heap_tensors: self._tensors, ARRAYS: self._arrays}
+            ours = {
+                TENSORS: self._tensors,
+                heap_tensors: self._tensors,
+                ARRAYS: self._arrays,
+            }
             ours |= {function: _numbers_into(self, function) for function in NUMBERS}
-            self._map = {kind: ours.get(function, function) for kind, function in current.items()}
+            self._map = {
+                kind: ours.get(function, function) for kind, function in current.items()
+            }
         return self._map
 
     def _tensors(self, batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:

@@ -25,6 +25,7 @@ from stoker.crew.desk import MAX_WORKERS, Desk
 from stoker.crew.foreman import GRACE_S, lead
 from stoker.crew.handle import WorkerHandle
 from stoker.crew.job import Job
+from stoker.crew.lane import RECEIVE_BYTES, Lane
 from stoker.crew.messages import (
     Exited,
     Failed,
@@ -39,7 +40,6 @@ from stoker.crew.pickling import PICKLE_ERRORS, explained
 from stoker.errors import PlanError, WorkerDied
 
 POLL_S = 1.0
-RECEIVE_BYTES = 1 << 20
 START_LIMIT_S = 120.0
 UNPICKLABLE = (
     "Got pickle error when attempting to start a worker Process. The start methods spawn and "
@@ -56,63 +56,6 @@ def signals_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class Lane:
-    """A socket pair from the trainer to one or more workers. Never blocks the trainer."""
-
-    def __init__(self) -> None:
-        self._write, self.read = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._write.setblocking(False)
-        with contextlib.suppress(OSError):
-            self._write.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, RECEIVE_BYTES)
-        self._waiting: deque[bytes] = deque()
-
-    def send(self, message: Message) -> None:
-        """Queue `message`; what the kernel does not take yet waits here."""
-        self._waiting.append(encoded(message))
-        self.flush()
-
-    def flush(self) -> None:
-        """Send what waits, as far as the kernel takes it."""
-        while self._waiting:
-            try:
-                self._write.send(self._waiting[0])
-            except BlockingIOError:
-                return
-            self._waiting.popleft()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether something still waits for room."""
-        return bool(self._waiting)
-
-    @property
-    def write_descriptor(self) -> int:
-        """To be polled for room."""
-        return self._write.fileno()
-
-    def take_back(self) -> list[Message]:
-        """All messages that no worker has taken: the trainer reads as one more worker."""
-        messages = []
-        while True:
-            try:
-                content = self.read.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                break
-            if not content:
-                break
-            messages.append(decoded(content))
-        messages += [decoded(content) for content in self._waiting]
-        self._waiting.clear()
-        return messages
-
-    def close(self) -> None:
-        """End it for its workers, also where a forked child still has a copy of it."""
-        with contextlib.suppress(OSError):
-            self._write.shutdown(socket.SHUT_RDWR)
-        self._write.close()
-        self.read.close()
 
 
 class Crew:
@@ -181,7 +124,7 @@ class Crew:
 
     def take_back(self, is_wanted: Callable[[Message], bool]) -> list[Message]:
         """Tasks that no worker has taken up yet; those that are wanted are sent again."""
-        unwanted = []
+        unwanted: list[Message] = []
         for lane in self._lanes.values():
             for message in lane.take_back():
                 if isinstance(message, Leave) or is_wanted(message):
@@ -270,7 +213,8 @@ class Crew:
             else " It held no task."
         )
         cure = (
-            " The kernel log says whether memory ran out; then lower num_workers or batch_size."
+            " The kernel log says whether memory ran out; if so, lower num_workers or "
+            "batch_size."
             if code == -signal.SIGKILL
             else ""
         )

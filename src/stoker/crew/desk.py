@@ -1,4 +1,7 @@
-"""A table in shared memory: what each worker is doing. Written by workers, read after a death."""
+"""A table in shared memory: what each worker is doing.
+
+Written by the workers, read by the trainer after a death.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,13 @@ class Desk:
     def note(self, worker: int, entry: Entry) -> None:
         """`worker` takes this task up."""
         ENTRY.pack_into(
-            self._memory, worker * ENTRY_BYTES, 1, entry.run, entry.ticket, entry.start, entry.stop
+            self._memory,
+            worker * ENTRY_BYTES,
+            1,
+            entry.run,
+            entry.ticket,
+            entry.start,
+            entry.stop,
         )
 
     def clear(self, worker: int) -> None:

@@ -19,7 +19,7 @@ class WorkerTraceback(Exception):
 
 
 def packed_error(error: BaseException, where: str) -> bytes:
-    """`error` with its traceback as text; as little as its type's name if it does not pickle."""
+    """`error` with its traceback as text; only its type's name if it does not pickle."""
     text = "".join(traceback.format_exception(error))[-MAX_TEXT_CHARACTERS:]
     try:
         content = pickle.dumps((error, text, where))
@@ -57,4 +57,3 @@ def _same_type(names: tuple[str, str], message: str) -> BaseException:
     except Exception:  # the user's constructor wants something else
         pass
     return RuntimeError(f"{names[0]}.{names[1]}: {message}")
-

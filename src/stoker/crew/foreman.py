@@ -119,15 +119,20 @@ class Foreman:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for theirs in (self._control, self._wake_read, self._wake_write):
                 theirs.close()
-            util._finalizer_registry.clear()
-            util._run_after_forkers()
+            # As `multiprocessing` does in a child; there are no public names for it.
+            util._finalizer_registry.clear()  # type: ignore[attr-defined]
+            util._run_after_forkers()  # type: ignore[attr-defined]
             work(self._job, hire, lane)
-            util._exit_function()
+            util._exit_function()  # type: ignore[attr-defined]
             status = 0
         except BrokenPipeError:
             status = 0  # the trainer closed the crew while this worker made a batch
         except BaseException as error:
-            status = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
+            status = (
+                error.code
+                if isinstance(error, SystemExit) and isinstance(error.code, int)
+                else 1
+            )
             traceback.print_exc()
         finally:
             with contextlib.suppress(Exception):
@@ -236,4 +241,3 @@ def rehearse_imports(pickled: bytes) -> None:
     # Whatever fails here will fail again in a worker, which reports it.
     with contextlib.suppress(Exception):
         Rehearsal(io.BytesIO(pickled)).load()
-

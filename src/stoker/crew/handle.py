@@ -62,7 +62,9 @@ class WorkerHandle:
         if self._status is not None or self._process is None:
             return False
         try:
-            return self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE
+            return (
+                self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE
+            )
         except psutil.NoSuchProcess:
             return False
 

@@ -118,7 +118,17 @@ class Hire(NamedTuple):
 
 
 Message = (
-    Make | Begin | Leave | Made | Differs | Raised | StreamEnded | Started | Exited | Failed | Hire
+    Make
+    | Begin
+    | Leave
+    | Made
+    | Differs
+    | Raised
+    | StreamEnded
+    | Started
+    | Exited
+    | Failed
+    | Hire
 )
 
 KINDS: tuple[type[Message], ...] = (
@@ -145,4 +155,5 @@ def encoded(message: Message) -> bytes:
 def decoded(content: bytes) -> Message:
     """The message that `content` was made from."""
     number, *fields = marshal.loads(content)
-    return KINDS[number](*fields)
+    message: Message = KINDS[number](*fields)
+    return message

@@ -185,7 +185,7 @@ class StorageSurvey(pickle.Pickler):
         if type(found) is torch.Tensor and is_plain(found) and found.numel():
             pointer = found.untyped_storage().data_ptr()
             first = found.storage_offset() * found.itemsize
-            stop = first + _extent(found) * found.itemsize
+            stop = int(first + _extent(found) * found.itemsize)
             # Down to a whole cache line: elements of any size stay aligned.
             known = self.storages.get(pointer, (first, stop))
             self.storages[pointer] = (min(known[0], first) // 64 * 64, max(known[1], stop))
@@ -216,7 +216,9 @@ def is_plain(tensor: torch.Tensor) -> bool:
         tensor.layout is torch.strided
         and not tensor.is_nested
         and tensor.device.type == "cpu"
-        and not (tensor.requires_grad or tensor.is_quantized or tensor.is_neg() or tensor.is_conj())
+        and not (
+            tensor.requires_grad or tensor.is_quantized or tensor.is_neg() or tensor.is_conj()
+        )
         and not tensor.__dict__
     )
 
@@ -273,7 +275,7 @@ class Leaves:
     def find_class(self, module: str, name: str) -> Any:
         if module == "stoker.crew.parcel" and name.endswith("leaf"):
             return getattr(self, name)
-        return super().find_class(module, name)
+        return super().find_class(module, name)  # type: ignore[misc]  # typeshed lacks it
 
     def leaf(self, number: int, dtype: str, shape: tuple[int, ...]) -> torch.Tensor:
         offset, size_bytes = self._buffers[2 * number], self._buffers[2 * number + 1]
@@ -289,7 +291,12 @@ class Leaves:
         return torch.empty(shape, dtype=getattr(torch, dtype))
 
     def strided_leaf(
-        self, number: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], start: int
+        self,
+        number: int,
+        dtype: str,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        start: int,
     ) -> torch.Tensor:
         storage = self._storages.get(number)
         if storage is None:
@@ -306,4 +313,6 @@ class Leaves:
         flat = torch.frombuffer(
             self._exporter, dtype=torch.uint8, count=size_bytes, offset=offset
         )
-        return (flat.clone() if size_bytes < self._least_shared_bytes else flat).untyped_storage()
+        return (
+            flat.clone() if size_bytes < self._least_shared_bytes else flat
+        ).untyped_storage()

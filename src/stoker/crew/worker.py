@@ -56,7 +56,7 @@ def seed_as_torch(base_seed: int, worker: int) -> int:
 
 def work(job: Job, hire: Hire, lane: socket.socket) -> None:
     """The life of a worker."""
-    signal_handling._set_worker_signal_handlers()
+    signal_handling._set_worker_signal_handlers()  # type: ignore[attr-defined]  # torch's
     torch.set_num_threads(1)
     use_heap_in_default_collate()
     seed = seed_as_torch(hire.base_seed, hire.worker)
@@ -114,7 +114,7 @@ class Worker:
         if self.broken is not None:
             return
         try:
-            self._stream = _IterableDatasetFetcher(  # type: ignore[no-untyped-call]  # torch's
+            self._stream = _IterableDatasetFetcher(
                 self._dataset, self._job.auto_collation, self._collate, self._job.drop_last
             )
         except Exception as error:

@@ -81,7 +81,9 @@ class SlabWriter:
                 self._views.clear()
             count = math.prod(shape)
             exporter = self._exporter(offset + count * dtype.itemsize)
-            view = torch.frombuffer(exporter, dtype=dtype, count=count, offset=offset).view(shape)
+            view = torch.frombuffer(exporter, dtype=dtype, count=count, offset=offset).view(
+                shape
+            )
             self._views[key] = view
         return view
 

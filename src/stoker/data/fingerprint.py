@@ -72,7 +72,9 @@ def _child_tokens(found: Any, seen: set[int]) -> Iterator[Hashable]:
                 yield from _tokens(cell.cell_contents, seen)
             except ValueError:
                 yield "empty"
-    for name, value in sorted(getattr(found, "__dict__", {}).items(), key=lambda item: str(item[0])):
+    for name, value in sorted(
+        getattr(found, "__dict__", {}).items(), key=lambda item: str(item[0])
+    ):
         yield name
         yield from _tokens(value, seen)
 
@@ -90,7 +92,9 @@ def _tensor_tokens(tensor: torch.Tensor) -> Iterator[Hashable]:
     if not tensor.is_inference():
         yield tensor._version
     if tensor.device.type == "cpu" and tensor.layout is torch.strided and not tensor.is_nested:
-        flat = tensor.detach().as_strided((tensor.untyped_storage().nbytes() // tensor.itemsize,), (1,), 0)
+        flat = tensor.detach().as_strided(
+            (tensor.untyped_storage().nbytes() // tensor.itemsize,), (1,), 0
+        )
         step = max(1, flat.numel() // MAX_ITEMS)
         yield bytes(flat[::step].contiguous().view(torch.uint8).numpy())
 

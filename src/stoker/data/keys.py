@@ -37,7 +37,9 @@ def batch_key(epoch_key: int, ticket: int, first_index: Hashable) -> int:
     The index of its first sample is part of it because ranks often share the base seed:
     without it, all ranks would augment alike.
     """
-    number = first_index if type(first_index) is int else zlib.crc32(repr(first_index).encode())
+    number = (
+        first_index if type(first_index) is int else zlib.crc32(repr(first_index).encode())
+    )
     place = (ticket * 0x9E3779B97F4A7C15 + number * 0xD1B54A32D192ED03) & MASK
     return epoch_key ^ mixed(place)
 

@@ -42,7 +42,9 @@ class Order:
         """Draw as torch does: the sampler's iterator first, then the base seed."""
         self._batches: Iterator[Any] | None = iter(sampler)
         self.epoch = epoch
-        self.base_seed = int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+        self.base_seed = int(
+            torch.empty((), dtype=torch.int64).random_(generator=generator).item()
+        )
         self.key = epoch_key(self.base_seed, epoch)
 
     @property
@@ -76,7 +78,9 @@ class Draft:
     def __init__(self, sampler: Any, generator: torch.Generator | None, epoch: int) -> None:
         self._sampler = sampler
         found = (torch.default_generator, generator, *_generators(sampler))
-        self._generators = list({id(g): g for g in found if isinstance(g, torch.Generator)}.values())
+        self._generators = list(
+            {id(g): g for g in found if isinstance(g, torch.Generator)}.values()
+        )
         self._before = [g.get_state() for g in self._generators]
         self._drawn = self._before
         self._look = _look(sampler)

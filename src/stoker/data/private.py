@@ -32,7 +32,7 @@ class PrivateStream:
         generator = self._generator
         if isinstance(generator, np.random.Generator):
             bits = generator.bit_generator
-            bits.state = type(bits)(key).state  # type: ignore[attr-defined]  # each numpy one has it
+            bits.state = type(bits)(key).state
         elif isinstance(generator, np.random.RandomState):
             generator.seed(key & 0xFFFFFFFF)
         elif isinstance(generator, torch.Generator):
@@ -114,7 +114,9 @@ def objects_within(root: Any) -> Iterator[Any]:
     pending = [root]
     while pending and len(seen) < MAX_OBJECTS:
         found = pending.pop()
-        if id(found) in seen or isinstance(found, str | bytes | int | float | type | ModuleType):
+        if id(found) in seen or isinstance(
+            found, str | bytes | int | float | type | ModuleType
+        ):
             continue
         seen.add(id(found))
         yield found

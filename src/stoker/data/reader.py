@@ -25,7 +25,9 @@ class RowReader:
         self.seeder = Seeder(dataset, collate, watch_all=threads > 1)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
-    def rows(self, batch_key: int, indices: Sequence[Any], first_row: int, num_rows: int) -> Rows:
+    def rows(
+        self, batch_key: int, indices: Sequence[Any], first_row: int, num_rows: int
+    ) -> Rows:
         """The samples of `indices`, rows of one batch from `first_row` on.
 
         `first_row` is where a group starts; `num_rows` is that of the whole batch.

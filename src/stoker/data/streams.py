@@ -62,7 +62,7 @@ class PythonStream:
     """The module `random`."""
 
     def __init__(self) -> None:
-        self._generator: random.Random = random._inst  # type: ignore[attr-defined]  # no public name
+        self._generator: random.Random = random._inst
         self._raw = raw_python_state(self._generator)
         self.watchable = self._raw is not None
         self._marked = b""
@@ -95,7 +95,7 @@ class NumpyStream:
     """numpy's global generator, `np.random.…`."""
 
     def __init__(self) -> None:
-        bits = np.random.mtrand._rand._bit_generator  # type: ignore[attr-defined]  # no public name
+        bits = np.random.mtrand._rand._bit_generator
         self.watchable = type(bits).__name__ == "MT19937"
         self._raw = RawState(bits.ctypes.state_address) if self.watchable else None
         self._marked = b""

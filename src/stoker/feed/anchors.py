@@ -18,7 +18,16 @@ from stoker.crew.pickling import unpicklable_part
 from stoker.data.private import objects_within, unseedable
 from stoker.feed.source import Source
 
-HANDLE_MODULES = {"h5py", "lmdb", "sqlite3", "tables", "psycopg", "psycopg2", "pymongo", "redis"}
+HANDLE_MODULES = {
+    "h5py",
+    "lmdb",
+    "sqlite3",
+    "tables",
+    "psycopg",
+    "psycopg2",
+    "pymongo",
+    "redis",
+}
 DEBUGGER_MODULES = {"bdb", "pdb", "pydevd", "_pydevd_bundle", "debugpy"}
 
 

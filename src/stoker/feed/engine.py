@@ -26,22 +26,16 @@ from stoker.crew.messages import (
     Raised,
     StreamEnded,
 )
-from stoker.errors import BudgetError, PlanError, WorkerDied
+from stoker.errors import WorkerDied
 from stoker.feed.counters import Counters
+from stoker.feed.pace import Pace
 from stoker.feed.source import Source
-from stoker.feed.tasks import rows_per_task, spans, window_by_need, window_of_cheap
+from stoker.feed.tasks import rows_per_task, spans
 from stoker.memory.arena import Arena
 from stoker.memory.layout import RowLayout
 from stoker.plan import Plan
 
-MAX_LEASED = 8
-"""Slabs that the loop may hold; beyond that it gets copies, as from torch."""
-
 MAX_LAYOUT_CHANGES = 3
-COST_WEIGHT = 0.2
-WINDOW_TASKS = 32
-"""The window is reckoned anew after that many finished tasks."""
-
 Place = tuple[int, int]
 """A run and a ticket of it."""
 
@@ -75,11 +69,7 @@ class Engine:
         self._layout: RowLayout | None = None
         self._pickled_layout = b""
         self._layout_changes = 0
-        self._row_cost_ns: float | None = None
-        self._num_rows = 1
-        self._batch_bytes = 0
-        self._window = 1
-        self._window_age = 0
+        self.pace = Pace(plan, has_lanes=source.is_iterable or plan.seeding == "worker")
         self._has_lanes = source.is_iterable or plan.seeding == "worker"
         self._splits = (
             source.auto_collation
@@ -87,6 +77,7 @@ class Engine:
             and is_default(source.collate_fn)
             and not getattr(source.dataset, "__getitems__", None)
         )
+        self.pace.splits = self._splits
         desk = arena.take()
         job = Job(
             cargo=Cargo(source.dataset, source.collate_fn, source.worker_init_fn),
@@ -100,6 +91,7 @@ class Engine:
             threads_per_worker=plan.threads_per_worker,
         )
         self.crew = Crew(job, source.context, private_lanes=self._has_lanes)
+        self.pace.workers = plan.workers
         counters.crews += 1
 
     @property
@@ -122,40 +114,12 @@ class Engine:
 
     def resize(self, workers: int, base_seed: int) -> None:
         """Have `workers` workers from now on. Only where they share a lane."""
-        self._window_age = 0
+        self.pace.workers = workers
         missing = workers - self.workers
         if missing > 0:
             self.crew.hire(workers, base_seed)
         elif missing < 0:
             self.crew.let_go(-missing)
-
-    def window(self) -> int:
-        """How many batches may be under way or ready."""
-        if self._window_age <= 0:
-            self._window = self._window_now()
-            self._window_age = WINDOW_TASKS
-        return self._window
-
-    def _window_now(self) -> int:
-        workers = max(1, self.workers)
-        if self._plan.prefetch_factor is not None:
-            tickets = workers * self._plan.prefetch_factor
-        elif self._has_lanes:
-            tickets = 2 * workers
-        else:
-            rows = self._num_rows
-            if self._splits:
-                rows = rows_per_task(self._row_cost_ns, self._num_rows)
-            tickets = window_by_need(workers, -(-self._num_rows // rows))
-            if self._row_cost_ns is not None:
-                cost_ns = self._row_cost_ns * self._num_rows
-                tickets = max(tickets, window_of_cheap(cost_ns, self._batch_bytes))
-        budget = self._plan.memory_budget_bytes
-        if budget is None:
-            return tickets
-        if not self._batch_bytes:
-            return 1
-        return max(1, min(tickets, budget // self._batch_bytes - 1))
 
     def begin_streams(self, run: int) -> None:
         """Have every worker start its iterable from the beginning."""
@@ -166,7 +130,7 @@ class Engine:
         """Have the batch of `indices` made; by whose turn it is, where each has a lane."""
         worker = turn % max(1, self.workers) if self._has_lanes else 0
         num_rows = len(indices) if self._source.auto_collation else 1
-        self._num_rows = max(self._num_rows, num_rows)
+        self.pace.num_rows = max(self.pace.num_rows, num_rows)
         pending = Pending(self._arena.take(), indices, batch_key, num_rows, 0, whole=True)
         self._pending[place] = pending
         if self._splits and num_rows > 1 and self._issue_parts(place, pending):
@@ -211,20 +175,22 @@ class Engine:
         if parts[0].shape == "rows":
             batch = collated_rows(self._arena, pending.slab, parts)
         else:
-            copies = self._arena.num_leased >= self._max_leased()
+            copies = self._arena.num_leased >= self.pace.max_leased()
             self._counters.copied_batches += copies
             batch = assembled(self._arena, pending.slab, parts, copies=copies)
         if self._splits and self._layout is None and self._layout_changes < MAX_LAYOUT_CHANGES:
             self._learn_layout(batch, pending.num_rows)
         if parts[0].shape != "rows":
-            self._account(max(part.parcel[2] for part in parts))
+            self.pace.batch_takes(max(part.parcel[2] for part in parts))
         elif self._layout is not None:
-            self._account(batch_bytes(self._layout, pending.num_rows))
+            self.pace.batch_takes(batch_bytes(self._layout, pending.num_rows))
         return batch
 
     def abandon(self, run: int) -> None:
         """Forget all batches of `run`; slabs come back as their tasks do."""
-        unwanted = self.crew.take_back(lambda message: isinstance(message, Make) and message.run != run)
+        unwanted = self.crew.take_back(
+            lambda message: isinstance(message, Make) and message.run != run
+        )
         for message in unwanted:
             if isinstance(message, Make):
                 self._pending[message.run, message.ticket].tasks_left -= 1
@@ -242,8 +208,8 @@ class Engine:
         self._pending.clear()
 
     def _issue_parts(self, place: Place, pending: Pending) -> bool:
-        """Split the batch over several tasks; False if it is cheaper, or has to stay, whole."""
-        rows = rows_per_task(self._row_cost_ns, pending.num_rows)
+        """Split the batch over several tasks; False if it stays whole."""
+        rows = rows_per_task(self.pace.row_cost_ns, pending.num_rows)
         if rows >= pending.num_rows or self._layout_changes >= MAX_LAYOUT_CHANGES:
             return False
         indices = pending.indices
@@ -306,7 +272,10 @@ class Engine:
         match message:
             case Made():
                 pending.made.append(message)
-                self._learn_cost(message, pending)
+                rows = pending.num_rows
+                if not pending.whole:
+                    rows = -(-rows // (len(pending.made) + pending.tasks_left))
+                self.pace.rows_took(rows, message.elapsed_ns)
             case Raised():
                 pending.raised.append(message)
             case Differs():
@@ -333,46 +302,8 @@ class Engine:
             self._arena.give_back(pending.slab)
             del self._pending[place]
 
-    def _learn_cost(self, made: Made, pending: Pending) -> None:
-        self._window_age -= 1
-        rows = pending.num_rows if pending.whole else -(-pending.num_rows // (len(pending.made) + pending.tasks_left))
-        cost_ns = made.elapsed_ns / max(1, rows)
-        before = self._row_cost_ns
-        self._row_cost_ns = cost_ns if before is None else before + COST_WEIGHT * (cost_ns - before)
-
     def _learn_layout(self, batch: Any, num_rows: int) -> None:
         self._layout = row_layout(batch, num_rows)
         if self._layout is None:
             self._layout_changes = MAX_LAYOUT_CHANGES  # these batches cannot be made in parts
         self._pickled_layout = pickle.dumps(self._layout)
-
-    def _max_leased(self) -> int:
-        budget = self._plan.memory_budget_bytes
-        if budget is None or not self._batch_bytes:
-            return MAX_LEASED if budget is None else 0
-        return min(MAX_LEASED, max(0, budget // self._batch_bytes - self.window()))
-
-    def _account(self, used_bytes: int) -> None:
-        """Learn what a batch takes, and refuse a budget that cannot hold it."""
-        if used_bytes <= self._batch_bytes:
-            return
-        self._window_age = 0
-        self._batch_bytes = used_bytes
-        budget = self._plan.memory_budget_bytes
-        if budget is None:
-            return
-        if used_bytes > budget:
-            self.close()
-            raise BudgetError(
-                f"one batch needs {used_bytes:,} bytes, memory_budget allows {budget:,}. "
-                f"Lower batch_size (now {self._num_rows}) or raise memory_budget"
-            )
-        prefetch = self._plan.prefetch_factor
-        ahead = self.workers * (prefetch or 0)
-        if ahead * used_bytes > budget:
-            self.close()
-            raise PlanError(
-                f"prefetch_factor={prefetch} keeps {ahead} batches of {used_bytes:,} bytes ahead, "
-                f"{ahead * used_bytes:,} in all; memory_budget={budget:,} cannot hold them. "
-                "Lower prefetch_factor, or leave it out, or raise memory_budget"
-            )

@@ -46,8 +46,10 @@ class Epoch:
         return len(self._feeder.source.sampler)
 
     def __next__(self) -> Any:
-        if torch.autograd._profiler_enabled():
-            with torch.autograd.profiler.record_function("enumerate(DataLoader)#stoker.__next__"):
+        if torch.autograd._profiler_enabled():  # type: ignore[attr-defined]  # torch's
+            with torch.autograd.profiler.record_function(
+                "enumerate(DataLoader)#stoker.__next__"
+            ):
                 return self._timed_next()
         return self._timed_next()
 
@@ -82,7 +84,7 @@ class Epoch:
             raise
         device = self._feeder.source.pin_device
         if device is not None:
-            batch = pin_memory(batch, device)  # type: ignore[no-untyped-call]  # torch's
+            batch = pin_memory(batch, device)
         self._num_yielded += 1
         counters = self._feeder.counters
         counters.batches += 1
@@ -223,7 +225,7 @@ class CrewStream(Epoch):
         self._engine = engine
         workers = engine.workers
         self._num_workers = workers
-        self._ahead = max(1, engine.window() // workers)
+        self._ahead = max(1, engine.pace.window() // workers)
         self._rounds = [0] * workers
         self._ended = [False] * workers
         self._under_way: list[deque[int]] = [deque() for _ in range(workers)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 import weakref
 from collections import deque
@@ -69,6 +70,7 @@ class Feeder:
         self._automatic: Automatic | None = None
         self._look_unread: Fingerprint = ()
         self._release = weakref.finalize(self, self._holdings.release)
+        self._pid = os.getpid()
 
     @property
     def engine(self) -> Engine | None:
@@ -88,6 +90,8 @@ class Feeder:
 
     def iterate(self, source: Source, plan: Plan) -> Epoch:
         """Begin an epoch of `source` (the loader's present arguments)."""
+        if os.getpid() != self._pid:
+            self._part_from_parent()
         self.source, self.plan = source, plan
         if plan.workers != self._planned_workers:
             self._planned_workers = plan.workers
@@ -114,7 +118,9 @@ class Feeder:
         """Have `workers` from the next batch on; for an iterable dataset the next epoch."""
         self._planned_workers = workers if not self.plan.automatic else 0
         self._workers = workers
-        self.notes.append(f"resized to {workers} workers after {self.counters.batches} batches")
+        self.notes.append(
+            f"resized to {workers} workers after {self.counters.batches} batches"
+        )
 
     def engine_for(self, run: Run) -> Engine | None:
         """The engine that `run` takes its next batch from; None to make it here.
@@ -160,7 +166,7 @@ class Feeder:
         self.notes.append(f"stays without workers: {reason}")
 
     def can_do_without(self, error: WorkerDied) -> bool:
-        """Whether a crew that could not start at all may be given up in silence but for a word."""
+        """Whether a crew that could not start at all is given up, with a word."""
         started = self.engine is not None and any(
             handle.known_pid is not None for handle in self.engine.crew.workers
         )
@@ -179,7 +185,7 @@ class Feeder:
         """Keep the window full with `run`, and near its end with the epoch after it."""
         if self._workers == 0:
             return
-        window = engine.window()
+        window = engine.pace.window()
         if not is_known(self.source.sampler):
             # It may watch the training: drawn no further ahead than torch would.
             window = min(window, (self.plan.prefetch_factor or 2) * self._workers)
@@ -257,7 +263,7 @@ class Feeder:
             self._holdings.arena = Arena(SlabFile.create())
         engine = Engine(self.source, self.plan, self._holdings.arena, self.counters)
         self._holdings.engine = engine
-        engine.crew.hire(self._workers, self._base_seed)
+        engine.resize(self._workers, self._base_seed)
 
     def _new_run(self, order: Order | Draft) -> Run:
         return Run(order, self._runs, are_batches=self.source.auto_collation)
@@ -297,6 +303,16 @@ class Feeder:
             run = self.dropped_runs.popleft()
             if self.engine is not None:
                 self.engine.abandon(run)
+
+    def _part_from_parent(self) -> None:
+        """In a child that the user forked: the crew is the parent's, this one starts anew."""
+        self._pid = os.getpid()
+        self._release.detach()
+        self._holdings = Holdings()
+        self._release = weakref.finalize(self, self._holdings.release)
+        self._current = None
+        self._draft = None
+        self.dropped_runs.clear()
 
     def _guest_epoch(self) -> Epoch:
         """A second iterator while the first is in use: with a crew of its own, as in torch."""

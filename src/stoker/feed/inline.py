@@ -24,8 +24,10 @@ class InlineMaker:
         self._has_getitems = bool(getattr(source.dataset, "__getitems__", None))
         self._reader: RowReader | None = None
         if plan.seeding == "position":
-            self._reader = RowReader(source.dataset, source.collate_fn, plan.threads_per_worker)
-        self._fetcher = _MapDatasetFetcher(  # type: ignore[no-untyped-call]  # torch's
+            self._reader = RowReader(
+                source.dataset, source.collate_fn, plan.threads_per_worker
+            )
+        self._fetcher = _MapDatasetFetcher(
             source.dataset, source.auto_collation, source.collate_fn, source.drop_last
         )
 
@@ -54,6 +56,6 @@ class InlineMaker:
 
 def inline_stream(source: Source) -> _IterableDatasetFetcher:
     """Reads an iterable dataset here, as torch does without workers."""
-    return _IterableDatasetFetcher(  # type: ignore[no-untyped-call]  # torch's
+    return _IterableDatasetFetcher(
         source.dataset, source.auto_collation, source.collate_fn, source.drop_last
     )

@@ -9,7 +9,6 @@ from stoker.data.keys import batch_key
 from stoker.data.order import Draft, Order
 from stoker.feed.engine import Engine
 
-
 SLICEABLE = (list, tuple, range)
 
 

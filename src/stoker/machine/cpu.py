@@ -8,13 +8,17 @@ from pathlib import Path
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 
 
-def usable_cpus(cgroup_root: Path = CGROUP_ROOT, membership: Path = Path("/proc/self/cgroup")) -> int:
+def usable_cpus(
+    cgroup_root: Path = CGROUP_ROOT, membership: Path = Path("/proc/self/cgroup")
+) -> int:
     """CPUs by affinity, or fewer where a cgroup (a container) allows less time; at least 1."""
     if hasattr(os, "sched_getaffinity"):
         allowed = float(len(os.sched_getaffinity(0)))
     else:
         allowed = float(os.cpu_count() or 1)
-    quotas = [quota for folder in _folders(cgroup_root, membership) if (quota := _quota(folder))]
+    quotas = [
+        quota for folder in _folders(cgroup_root, membership) if (quota := _quota(folder))
+    ]
     return max(1, int(min([allowed, *quotas])))
 
 

@@ -21,8 +21,9 @@ def remap_privately(address: int, size_bytes: int) -> bool:
         return False
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
-    libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
+    address_type, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    libc.mmap.argtypes = [address_type, size, number, number, number, ctypes.c_long]
+    libc.mremap.argtypes = [address_type, size, size, number, address_type]
     copy = libc.mmap(
         None,
         size_bytes,
