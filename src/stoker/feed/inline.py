@@ -22,6 +22,7 @@ class InlineMaker:
     def __init__(self, source: Source, plan: Plan) -> None:
         self._source = source
         self._has_getitems = bool(getattr(source.dataset, "__getitems__", None))
+        self._draws_nothing = source.collate_fn is default_collate
         self._reader: RowReader | None = None
         if plan.seeding == "position":
             self._reader = RowReader(
@@ -49,7 +50,7 @@ class InlineMaker:
             rows = reader.many(batch_key, indices)
         else:
             rows = reader.rows(batch_key, indices, 0, len(indices))
-        if collate is default_collate:
+        if self._draws_nothing:
             return collate(rows)
         return reader.collated(batch_key, rows)
 
