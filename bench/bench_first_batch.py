@@ -42,9 +42,7 @@ GOALS = {
 def measure(row: str, contenders: Mapping[str, str], span: Span) -> dict[str, float]:
     """Seconds to the first batch from the loader's construction; milliseconds of pause."""
     return {
-        name: first_batch_s(path, FIRST[row])
-        if row in FIRST
-        else pause_ms(path, PAUSE[row])
+        name: first_batch_s(path, FIRST[row]) if row in FIRST else pause_ms(path, PAUSE[row])
         for name, path in contenders.items()
     }
 

@@ -19,7 +19,7 @@ BATCH = 8
 SAMPLE_BYTES = 2_000_000
 SAMPLE_S = 0.060
 STEP_S = 0.050
-LOOK_EVERY = 5
+LOOK_EVERY = 8
 
 CASES: dict[str, dict[str, Any]] = {
     "4 workers": {"num_workers": 4},
@@ -62,26 +62,43 @@ def measure(row: str, contenders: Mapping[str, str], span: Span) -> dict[str, fl
 
 
 def used_bytes() -> int:
-    """Anonymous memory of this process and all below it, and the machine's shared memory.
+    """Memory of this process and all below it, each page once.
 
-    The machine's, since a segment on its way in a queue is mapped by nobody. Anonymous pages
-    that forked processes share are counted once (Pss).
+    Anonymous pages that forked processes share count by their share (Pss). Shared segments
+    count by what is allocated in them, whether mapped or only held open, on their way.
     """
+    anonymous = 0
+    segments: dict[str, int] = {}
     me = psutil.Process()
-    used = _field_bytes(Path("/proc/meminfo"), "Shmem:")
     for process in [me, *me.children(recursive=True)]:
+        folder = Path(f"/proc/{process.pid}")
         try:
-            used += _field_bytes(Path(f"/proc/{process.pid}/smaps_rollup"), "Pss_Anon:")
+            anonymous += _anonymous_bytes(folder)
+            segments |= _open_segments(folder)
         except (FileNotFoundError, ProcessLookupError):
             continue
-    return used
+    return anonymous + sum(segments.values())
 
 
-def _field_bytes(file: Path, name: str) -> int:
-    for line in file.read_text().splitlines():
-        if line.startswith(name):
+def _anonymous_bytes(folder: Path) -> int:
+    for line in (folder / "smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss_Anon:"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError(f"{file} has no {name}")
+    raise RuntimeError("smaps_rollup has no Pss_Anon")
+
+
+def _open_segments(folder: Path) -> dict[str, int]:
+    """Inode -> allocated bytes of the shared memory that a process holds, open or mapped."""
+    found: dict[str, int] = {}
+    for kind in ("fd", "map_files"):
+        for entry in (folder / kind).iterdir():
+            try:
+                if str(entry.readlink()).startswith(("/memfd:", "/dev/shm/")):
+                    facts = entry.stat()
+                    found[f"{facts.st_dev}:{facts.st_ino}"] = facts.st_blocks * 512
+            except FileNotFoundError:  # closed since it was listed
+                continue
+    return found
 
 
 QUESTION = Question(

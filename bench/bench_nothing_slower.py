@@ -29,8 +29,7 @@ def measure(row: str, contenders: Mapping[str, str], span: Span) -> dict[str, fl
     # One dataset for both: its memory lies the same for both.
     dataset = work.dataset()
     loaders = {
-        name: loader_class(path)(dataset, **work.loader)
-        for name, path in contenders.items()
+        name: loader_class(path)(dataset, **work.loader) for name, path in contenders.items()
     }
     seconds = blocks_s_per_batch(loaders, span, keep=work.keep)
     return {name: 1e6 * value for name, value in seconds.items()}

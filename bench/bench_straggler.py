@@ -81,9 +81,7 @@ QUESTION = Question(
                 "num_workers": case.workers,
                 "persistent_workers": True,
                 "sample": f"{1e3 * (EVEN_S if case.even else SAMPLE_S):.2f} ms sleep",
-                "slow": "none"
-                if case.even
-                else "one in 50, 40 ms, drawn with a fixed seed",
+                "slow": "none" if case.even else "one in 50, 40 ms, drawn with a fixed seed",
             },
             less_is_better=False,
             goals=[case.goal],

@@ -59,9 +59,7 @@ def quotient_of_medians(later: Sequence[float], earlier: Sequence[float]) -> Est
     tail = (1 - LEVEL) / 2
     low = quotients[math.floor(tail * RESAMPLES)]
     high = quotients[math.ceil((1 - tail) * RESAMPLES) - 1]
-    return Estimate(
-        median(later) / median(earlier), low, high, min(len(later), len(earlier))
-    )
+    return Estimate(median(later) / median(earlier), low, high, min(len(later), len(earlier)))
 
 
 def _rank(count: int) -> int:

@@ -108,9 +108,7 @@ def _parser(question: Question) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=question.title)
     parser.add_argument("--quick", action="store_true", help="2 short pairs; not kept")
     parser.add_argument("--pairs", type=int, default=0, help="10 if not given")
-    parser.add_argument(
-        "--rows", nargs="+", default=[""], help="parts of the names of rows"
-    )
+    parser.add_argument("--rows", nargs="+", default=[""], help="parts of the names of rows")
     parser.add_argument("--ours", default=OURS, help="module:Class that stands for ours")
     parser.add_argument(
         "--json-only", action="store_true", help="the result as JSON, no table"

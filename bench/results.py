@@ -215,9 +215,7 @@ def figure(found: Estimate, *, sign: str = "", digits: int = 3) -> str:
     text = _number(found.median, sign, digits)
     if found.low is None or found.high is None:
         return text
-    return (
-        f"{text} [{_number(found.low, sign, digits)}, {_number(found.high, sign, digits)}]"
-    )
+    return f"{text} [{_number(found.low, sign, digits)}, {_number(found.high, sign, digits)}]"
 
 
 def _number(value: float, sign: str, digits: int) -> str:

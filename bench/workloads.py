@@ -302,16 +302,12 @@ def _epoch(dataset: Callable[[], Any], batches: int, **loader: Any) -> Workload:
 INLINE: Mapping[str, Workload] = {
     "inline, table, batch 1": _epoch(lambda: table(2000), 2000, batch_size=1, shuffle=True),
     "inline, table, batch 8": _epoch(lambda: table(8000), 1000, batch_size=8, shuffle=True),
-    "inline, table, batch 64": _epoch(
-        lambda: table(12_800), 200, batch_size=64, shuffle=True
-    ),
+    "inline, table, batch 64": _epoch(lambda: table(12_800), 200, batch_size=64, shuffle=True),
     "inline, table, batch 512": _epoch(
         lambda: table(15_360), 30, batch_size=512, shuffle=True
     ),
     "inline, list of ints, batch 1": _epoch(lambda: list(range(4000)), 4000, batch_size=1),
-    "inline, list of ints, batch 32": _epoch(
-        lambda: list(range(64_000)), 2000, batch_size=32
-    ),
+    "inline, list of ints, batch 32": _epoch(lambda: list(range(64_000)), 2000, batch_size=32),
     "inline, list of ints, batch 256": _epoch(
         lambda: list(range(128_000)), 500, batch_size=256
     ),

@@ -72,8 +72,10 @@ class TakeOver:
             return self._get_iterator(loader)
         feeder = self._feeders.get(loader)
         if feeder is None:
-            feeder = self._feeders[loader] = Feeder()
-        return begun_epoch(loader, feeder, replace(plan_of(loader), **self._changes))
+            feeder = Feeder()
+        epoch = begun_epoch(loader, feeder, replace(plan_of(loader), **self._changes))
+        self._feeders[loader] = epoch.feeder
+        return epoch
 
 
 def take_over(

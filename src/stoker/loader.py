@@ -6,13 +6,14 @@ import multiprocessing
 import sys
 import warnings
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import IterableDataset, IterDataPipe, MapDataPipe
 
 from stoker.errors import PlanError
+from stoker.feed.epoch import Epoch
 from stoker.feed.feeder import Feeder
 from stoker.feed.source import Source
 from stoker.plan import AUTO, PREFETCH_NOT_GIVEN, Auto, NotGiven, Plan, Seeding
@@ -101,7 +102,9 @@ class DataLoader(TorchDataLoader[T_co]):
             return super()._get_iterator()
         if self._feeder is None:
             self._feeder = Feeder()
-        return begun_epoch(self, self._feeder, plan_of(self))
+        epoch = begun_epoch(self, self._feeder, plan_of(self))
+        self._feeder = epoch.feeder
+        return epoch
 
     def resize(self, workers: int) -> None:
         """Have `workers` worker processes from the next batch on, at any moment.
@@ -148,7 +151,7 @@ class DataLoader(TorchDataLoader[T_co]):
         if self._feeder is not None:
             self._feeder.close()
 
-    def __enter__(self) -> DataLoader[T_co]:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -200,7 +203,7 @@ def source_of(loader: TorchDataLoader[Any]) -> Source:
     )
 
 
-def begun_epoch(loader: TorchDataLoader[Any], feeder: Feeder, plan: Plan) -> Any:
+def begun_epoch(loader: TorchDataLoader[Any], feeder: Feeder, plan: Plan) -> Epoch:
     """Begin an epoch of `loader`, with the checks that torch makes at this point."""
     if not plan.automatic:
         if plan.workers == 0 and plan.timeout_s != 0:
@@ -210,7 +213,7 @@ def begun_epoch(loader: TorchDataLoader[Any], feeder: Feeder, plan: Plan) -> Any
                 "prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter"
             )
         loader.check_worker_number_rationality()
-    epoch = feeder.iterate(source_of(loader), plan)
+    epoch = feeder.successor().iterate(source_of(loader), plan)
     epoch.reported_length = loader._IterableDataset_len_called
     return epoch
 

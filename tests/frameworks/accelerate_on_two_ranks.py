@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import DataLoaderConfiguration
+from accelerate import Accelerator  # type: ignore[import-untyped]  # it has no types
+from accelerate.utils import (  # type: ignore[import-untyped]  # the same
+    DataLoaderConfiguration,
+)
 from torch.utils.data import DataLoader as TorchDataLoader
 
 import stoker
@@ -50,7 +52,9 @@ def run(folder: Path, rank: int) -> None:
         seen = {
             "indices": [indices_of(epoch) for epoch in epochs],
             "noise": [noise_of(epoch) for epoch in epochs],
-            "workers": [batch["workers"][0].item() for batch in epochs[0] if "workers" in batch],
+            "workers": [
+                batch["workers"][0].item() for batch in epochs[0] if "workers" in batch
+            ],
             "lengths": [len(batch["index"]) for batch in epochs[0]],
         }
         write_down(folder, rank, case, seen)

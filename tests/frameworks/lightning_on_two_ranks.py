@@ -47,7 +47,9 @@ def fit(folder: Path, case: str) -> None:
     if case == FROM_A_HOOK:
         trainer.fit(Writing(folder, case, Hooked()))
     else:
-        validation = stoker.DataLoader(Noted(16), batch_size=4, **CASES[case])
+        validation: stoker.DataLoader[Any] = stoker.DataLoader(
+            Noted(16), batch_size=4, **CASES[case]
+        )
         trainer.fit(Writing(folder, case, Noting()), made(case), validation)
 
 
@@ -61,7 +63,7 @@ class Writing(Noting):
             self.train_dataloader = source.train_dataloader  # type: ignore[method-assign]
 
     def on_fit_end(self) -> None:
-        loader = self.trainer.train_dataloader
+        loader: Any = self.trainer.train_dataloader
         seen = {
             "trained": self.trained_indices(),
             "validated": self.validated_indices()[1:],  # the first is Lightning's own check

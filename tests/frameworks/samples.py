@@ -64,7 +64,7 @@ def indices_of(batches: Any) -> list[int]:
 
 def noise_of(batches: Any) -> list[list[float]]:
     """What each sample drew, by index: in the dataset's order."""
-    drawn = {}
+    drawn: dict[int, list[float]] = {}
     for batch in batches:
         drawn |= dict(zip(batch["index"].tolist(), batch["noise"].tolist(), strict=True))
     return [drawn[index] for index in sorted(drawn)]

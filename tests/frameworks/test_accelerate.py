@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-pytest.importorskip("accelerate")
-
-import accelerate
-from accelerate.state import AcceleratorState, GradientState, PartialState
 from torch.utils.data import DataLoader as TorchDataLoader
 
 import stoker
 from tests.frameworks.samples import Noted, NotedStream, indices_of
+
+# By name: accelerate has no types to check against.
+accelerate: Any = pytest.importorskip("accelerate")
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("nothing_left")]
 
@@ -24,8 +22,8 @@ KINDS = [TorchDataLoader, stoker.DataLoader]
 @pytest.fixture
 def accelerator(lasting_helpers: None) -> Iterator[Any]:
     yield accelerate.Accelerator(cpu=True)
-    for state in (AcceleratorState, GradientState, PartialState):
-        state._reset_state()
+    for name in ("AcceleratorState", "GradientState", "PartialState"):
+        getattr(accelerate.state, name)._reset_state()
 
 
 def is_served(loader: Any) -> bool:
@@ -52,7 +50,9 @@ def test_a_prepared_loader_is_served_while_taken_over(
 def test_our_class_can_be_prepared_without_taking_over(
     accelerator: Any, workers: int | str
 ) -> None:
-    loader = stoker.DataLoader(Noted(), batch_size=4, shuffle=True, num_workers=workers)
+    loader: stoker.DataLoader[Any] = stoker.DataLoader(
+        Noted(), batch_size=4, shuffle=True, num_workers=workers
+    )
     prepared = accelerator.prepare(loader)
     assert len(prepared) == 6
     for _ in range(2):
@@ -60,7 +60,9 @@ def test_our_class_can_be_prepared_without_taking_over(
 
 
 def test_auto_survives_the_rebuilding(accelerator: Any) -> None:
-    loader = stoker.DataLoader(Noted(), batch_size=4, num_workers="auto")
+    loader: stoker.DataLoader[Any] = stoker.DataLoader(
+        Noted(), batch_size=4, num_workers="auto"
+    )
     with stoker.take_over():
         prepared = accelerator.prepare(loader)
         assert prepared.num_workers is stoker.AUTO
@@ -83,7 +85,9 @@ def test_skipped_batches_are_the_first_ones(
 def test_an_iterable_dataset_that_is_dispatched_comes_whole(
     accelerator: Any, workers: int
 ) -> None:
-    loader = stoker.DataLoader(NotedStream(), batch_size=4, num_workers=workers)
+    loader: stoker.DataLoader[Any] = stoker.DataLoader(
+        NotedStream(), batch_size=4, num_workers=workers
+    )
     with stoker.take_over():
         prepared = accelerator.prepare_data_loader(loader)
         assert sorted(indices_of(prepared)) == list(range(24))

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
@@ -26,7 +27,9 @@ WHOLE = list(range(24))
 Loader = stoker.DataLoader[Any]
 
 
-def made(workers: int | str, dataset: Dataset[Sample] | None = None, **settings: Any) -> Loader:
+def made(
+    workers: int | str, dataset: Dataset[Sample] | None = None, **settings: Any
+) -> Loader:
     return stoker.DataLoader(dataset or Noted(), batch_size=4, num_workers=workers, **settings)
 
 
@@ -138,7 +141,9 @@ def test_a_hand_made_distributed_sampler_splits_and_reshuffles(workers: int) -> 
     epochs: list[list[int]] = [[], []]
     for rank in range(2):
         torch.manual_seed(1)
-        sampler: DistributedSampler[Any] = DistributedSampler(Noted(), num_replicas=2, rank=rank)
+        sampler: DistributedSampler[Any] = DistributedSampler(
+            Noted(), num_replicas=2, rank=rank
+        )
         with made(workers, sampler=sampler) as loader:
             for epoch in range(2):
                 sampler.set_epoch(epoch)
@@ -167,7 +172,11 @@ def test_a_generator_shared_with_another_loader_gives_torchs_orders(workers: int
     orders = []
     for kind in (TorchDataLoader, stoker.DataLoader):
         generator = torch.Generator().manual_seed(9)
-        shared = {"shuffle": True, "num_workers": workers, "generator": generator}
+        shared: dict[str, Any] = {
+            "shuffle": True,
+            "num_workers": workers,
+            "generator": generator,
+        }
         training: TorchDataLoader[Any] = kind(Noted(), batch_size=4, **shared)
         validation: TorchDataLoader[Any] = kind(Noted(8), batch_size=4, **shared)
         orders.append([indices_of(each) for _ in range(3) for each in (training, validation)])
@@ -251,7 +260,9 @@ def test_an_epoch_goes_on_when_the_thread_that_began_it_has_ended(workers: int) 
 
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("persistent", [None, True])
-def test_workers_that_a_thread_started_outlive_it(workers: int, persistent: bool | None) -> None:
+def test_workers_that_a_thread_started_outlive_it(
+    workers: int, persistent: bool | None
+) -> None:
     persistent = persistent if workers else None
     with made(workers, persistent_workers=persistent) as loader:
         epochs: list[list[int]] = []
@@ -311,7 +322,9 @@ class Nested(Dataset[Sample]):
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("is_carried", [False, True])
-def test_a_loader_inside_a_worker_is_whole(workers: int, method: str, is_carried: bool) -> None:
+def test_a_loader_inside_a_worker_is_whole(
+    workers: int, method: str, is_carried: bool
+) -> None:
     context = method if workers else None
     dataset = Nested(made(2) if is_carried else None)
     with made(workers, dataset, multiprocessing_context=context) as loader:
@@ -371,3 +384,31 @@ def test_an_iterable_dataset_can_be_left_and_begun_again(workers: int) -> None:
         pairs = list(zip(loader, loader, strict=True))
         assert sorted(indices_of(first for first, _ in pairs)) == WHOLE
         assert sorted(indices_of(second for _, second in pairs)) == WHOLE
+
+
+def test_closing_ends_every_iterator_and_all_their_workers() -> None:
+    with made(2) as loader:
+        iterators = [iter(loader), iter(loader)]
+        for iterator in iterators:
+            next(iterator)
+        pids = [worker.pid for each in iterators for worker in each._workers]
+        assert len(pids) == 4
+        loader.close()
+        assert not [pid for pid in pids if psutil.pid_exists(pid)]
+        assert [list(iterator) for iterator in iterators] == [[], []]
+
+
+@pytest.mark.parametrize("num_batches", [0, 2])
+def test_an_iterator_that_is_renewed_in_mid_epoch_needs_no_more_workers(
+    num_batches: int,
+) -> None:
+    """`batches = iter(loader)` every few steps: the old one goes when the new one is there."""
+    with made(2, persistent_workers=False) as loader:
+        batches: Any = iter(loader)
+        next(batches)
+        before = len(psutil.Process().children(recursive=True))
+        for _ in range(3):
+            batches = iter(loader)
+            for _ in range(num_batches):
+                next(batches)
+        assert len(psutil.Process().children(recursive=True)) <= before

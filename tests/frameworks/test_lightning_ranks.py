@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("lightning")
 
-import torch
+from typing import Any
 
 import stoker
 from tests.frameworks.lightning_on_two_ranks import CASES, FROM_A_HOOK, made
@@ -14,6 +14,8 @@ from tests.frameworks.ranks import Seen, run_on_two_ranks
 from tests.frameworks.settings import settings_of
 
 pytestmark = pytest.mark.frameworks
+
+Loader = stoker.DataLoader[Any]
 
 EVERY_CASE = [*CASES, FROM_A_HOOK]
 
@@ -42,7 +44,9 @@ def test_validation_sees_every_index_once_over_both_ranks(
 
 @pytest.mark.parametrize("case", EVERY_CASE)
 def test_no_two_samples_are_augmented_alike(ranks: list[Seen], case: str) -> None:
-    drawn = [tuple(noise) for seen in ranks for epoch in seen[case]["noise"] for noise in epoch]
+    drawn = [
+        tuple(noise) for seen in ranks for epoch in seen[case]["noise"] for noise in epoch
+    ]
     assert len(drawn) == 48
     assert len(set(drawn)) == 48
 
@@ -61,10 +65,8 @@ def test_every_setting_survives_the_re_creation(ranks: list[Seen], case: str) ->
 
 
 def test_what_is_compared_can_be_told_apart() -> None:
-    auto = stoker.DataLoader([1], num_workers="auto")
-    fixed: stoker.DataLoader[torch.Tensor] = stoker.DataLoader(
-        [1], num_workers=int(stoker.AUTO), prefetch_factor=2
-    )
+    auto: Loader = stoker.DataLoader([1], num_workers="auto")
+    fixed: Loader = stoker.DataLoader([1], num_workers=int(stoker.AUTO), prefetch_factor=2)
     assert settings_of(auto)["num_workers"] == "stoker.AUTO"
     assert settings_of(auto)["num_workers"] != settings_of(fixed)["num_workers"]
     assert settings_of(auto)["prefetch_factor"] != settings_of(fixed)["prefetch_factor"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Iterator
-from typing import Any
+from contextlib import closing
+from typing import Any, TypeVar
 
 import psutil
 import pytest
@@ -49,7 +50,7 @@ class OneIteratorLoader(stoker.DataLoader[Sample]):
         endless: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
         return len(endless.sampler)
 
-    def __iter__(self) -> Iterator[Sample]:
+    def __iter__(self) -> Any:
         for _ in range(len(self)):
             yield next(self.iterator)
 
@@ -66,7 +67,7 @@ class ResettableLoader(stoker.DataLoader[Sample]):
         endless: Any = self.batch_sampler
         return len(endless.sampler)
 
-    def __iter__(self) -> Iterator[Sample]:
+    def __iter__(self) -> Any:
         for _ in range(len(self)):
             yield next(self.iterator)
 
@@ -85,9 +86,10 @@ class ResettableLoader(stoker.DataLoader[Sample]):
 
 KINDS = [OneIteratorLoader, ResettableLoader]
 Endless = OneIteratorLoader | ResettableLoader
+Kind = TypeVar("Kind", bound=Endless)
 
 
-def made(kind: type[Endless], workers: int | str, **settings: Any) -> Endless:
+def made(kind: type[Kind], workers: int | str, **settings: Any) -> Kind:
     torch.manual_seed(5)
     return kind(Noted(), batch_size=4, shuffle=True, num_workers=workers, **settings)
 
@@ -99,7 +101,7 @@ def num_processes() -> int:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("workers", [0, 2, "auto"])
 def test_each_epoch_gives_every_index_once(kind: type[Endless], workers: int | str) -> None:
-    with made(kind, workers) as loader:
+    with closing(made(kind, workers)) as loader:
         assert len(loader) == 6
         epochs = [indices_of(loader) for _ in range(3)]
     assert [sorted(epoch) for epoch in epochs] == [list(range(24))] * 3
@@ -110,7 +112,7 @@ def test_each_epoch_gives_every_index_once(kind: type[Endless], workers: int | s
 def test_the_stream_is_the_same_for_any_number_of_workers(kind: type[Endless]) -> None:
     seen = []
     for workers in (0, 2):
-        with made(kind, workers) as loader:
+        with closing(made(kind, workers)) as loader:
             epochs = [list(loader) for _ in range(2)]
         seen.append([(indices_of(epoch), noise_of(epoch)) for epoch in epochs])
     assert seen[0] == seen[1]
@@ -119,7 +121,7 @@ def test_the_stream_is_the_same_for_any_number_of_workers(kind: type[Endless]) -
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_workers_are_kept_from_epoch_to_epoch(kind: type[Endless]) -> None:
-    with made(kind, 2, persistent_workers=True) as loader:
+    with closing(made(kind, 2, persistent_workers=True)) as loader:
         pids = []
         for _ in range(2):
             list(loader)
@@ -131,7 +133,7 @@ def test_workers_are_kept_from_epoch_to_epoch(kind: type[Endless]) -> None:
 def test_without_batching_the_sampler_itself_is_endless() -> None:
     dataset = [torch.tensor([index]) for index in range(6)]
     with OneIteratorLoader(dataset, batch_size=None, num_workers=2) as loader:
-        epochs = [torch.cat(list(loader)).tolist() for _ in range(2)]  # type: ignore[arg-type]
+        epochs = [torch.cat(list(loader)).tolist() for _ in range(2)]
     assert epochs == [list(range(6))] * 2
 
 
@@ -150,7 +152,8 @@ def test_after_a_reset_the_changed_dataset_is_seen(
     workers: int, settings: dict[str, Any]
 ) -> None:
     dataset = Mosaic()
-    with ResettableLoader(dataset, batch_size=4, num_workers=workers, **settings) as loader:
+    made_once = ResettableLoader(dataset, batch_size=4, num_workers=workers, **settings)
+    with closing(made_once) as loader:
         assert all(batch["is_on"].all() for batch in loader)
         dataset.is_on = False
         loader.reset()
@@ -160,7 +163,7 @@ def test_after_a_reset_the_changed_dataset_is_seen(
 
 
 def test_a_reset_does_not_leave_the_former_workers_running() -> None:
-    with made(ResettableLoader, 2) as loader:
+    with closing(made(ResettableLoader, 2)) as loader:
         list(loader)
         before = num_processes()
         for _ in range(3):

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, islice
+from multiprocessing import process
 from typing import Any
 
 from stoker.crew.desk import MAX_WORKERS, Desk
@@ -88,6 +89,9 @@ class Crew:
             try:
                 with signals_held():
                     self._foreman.start()
+                # At the exit of a child that the user forked, `multiprocessing` would end
+                # what it finds there; our foreman watches for the trainer's end itself.
+                process._children.discard(self._foreman)  # type: ignore[attr-defined]
             except BaseException as error:
                 self._close_sockets()
                 if isinstance(error, PICKLE_ERRORS):
@@ -104,7 +108,10 @@ class Crew:
         taken = {handle.number for handle in self.workers}
         free = (number for number in count() if number not in taken)
         for number in islice(free, num_workers - self.num_staying):
-            lane = self._lanes.setdefault(number if self._private_lanes else 0, Lane())
+            key = number if self._private_lanes else 0
+            if key not in self._lanes:
+                self._lanes[key] = Lane()
+            lane = self._lanes[key]
             self.workers.append(WorkerHandle(number, self._wait_until_started))
             message = encoded(Hire(number, num_workers, base_seed))
             self.num_staying += 1
@@ -223,11 +230,17 @@ class Crew:
     def _raise_foreman_died(self) -> None:
         self._is_over = True
         self._foreman.join(POLL_S)
+        code = self._foreman.exitcode
+        if code is not None and code < 0:
+            what = f"was killed by signal {-code} ({signal.strsignal(-code)})"
+        else:
+            what = (
+                f"ended with code {code}. Its own message, if any, is above. A script without "
+                "`if __name__ == '__main__':` cannot use the start methods spawn and forkserver"
+            )
         raise WorkerDied(
             "DataLoader worker (pid unknown) could not run: the process that starts workers "
-            f"(pid {self._foreman.pid}) ended with code {self._foreman.exitcode}. Its own "
-            "message, if any, is above. A script without `if __name__ == '__main__':` cannot "
-            "use the start methods spawn and forkserver"
+            f"(pid {self._foreman.pid}) {what}"
         )
 
     def _wait_until_started(self) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import psutil
 
+from stoker.errors import WorkerDied
+
 
 class WorkerHandle:
     """One worker process, a grandchild of the trainer.
@@ -59,7 +61,14 @@ class WorkerHandle:
 
     def is_alive(self) -> bool:
         """Whether the process runs."""
-        if self._status is not None or self._process is None:
+        if self._status is not None:
+            return False
+        if self._pid is None:
+            try:
+                self._wait_until_started()
+            except WorkerDied:
+                return False
+        if self._process is None:
             return False
         try:
             return (

@@ -28,7 +28,7 @@ class Epoch:
     """An iterator over the batches of one epoch; ends by itself, or when it is dropped."""
 
     def __init__(self, feeder: Feeder, base_seed: int, number: int) -> None:
-        self._feeder = feeder
+        self.feeder = feeder
         self._base_seed = base_seed
         self.number = number
         self._num_yielded = 0
@@ -43,7 +43,7 @@ class Epoch:
         return self
 
     def __len__(self) -> int:
-        return len(self._feeder.source.sampler)
+        return len(self.feeder.source.sampler)
 
     def __next__(self) -> Any:
         if torch.autograd._profiler_enabled():  # type: ignore[attr-defined]  # torch's
@@ -55,13 +55,13 @@ class Epoch:
 
     @property
     def _workers(self) -> list[WorkerHandle]:
-        engine = self._feeder.engine
+        engine = self.feeder.engine
         return engine.crew.workers if engine else []
 
     def _shutdown_workers(self) -> None:
         """As torch's: the workers end, the iterator with them."""
         self.is_over = True
-        self._feeder.close_crew()
+        self.feeder.close_crew()
 
     def __getstate__(self) -> Any:
         raise NotImplementedError("{} cannot be pickled", self.__class__.__name__)
@@ -80,16 +80,16 @@ class Epoch:
             raise
         except StokerError:
             self.is_over = True
-            self._feeder.close_crew()
+            self.feeder.close_crew()
             raise
-        device = self._feeder.source.pin_device
+        device = self.feeder.source.pin_device
         if device is not None:
             batch = pin_memory(batch, device)
         self._num_yielded += 1
-        counters = self._feeder.counters
+        counters = self.feeder.counters
         counters.batches += 1
         counters.wait_s += time.perf_counter() - began
-        if self._feeder.source.is_iterable:
+        if self.feeder.source.is_iterable:
             length = self.reported_length
             if length is not None and self._num_yielded > length:
                 self._warn_of_length(length)
@@ -98,15 +98,15 @@ class Epoch:
     def _finish(self) -> None:
         self.is_over = True
         self._dropped.detach()
-        self._feeder.epoch_ended()
+        self.feeder.epoch_ended()
 
     def _warn_of_length(self, length: int) -> None:
         text = (
-            f"Length of IterableDataset {self._feeder.source.dataset} was reported to be "
+            f"Length of IterableDataset {self.feeder.source.dataset} was reported to be "
             f"{length} (when accessing len(dataloader)), but {self._num_yielded} "
             "samples have been fetched. "
         )
-        if self._feeder.engine is not None:
+        if self.feeder.engine is not None:
             text += (
                 "For multiprocessing data-loading, this could be caused by not properly "
                 "configuring the IterableDataset replica at each worker."
@@ -121,12 +121,12 @@ class Epoch:
         """
         left_s = PUMP_S if deadline is None else deadline - time.monotonic()
         if left_s <= 0 or not (engine.pump(min(left_s, PUMP_S)) or deadline is None):
-            timeout_s = self._feeder.plan.timeout_s
+            timeout_s = self.feeder.plan.timeout_s
             if deadline is not None and time.monotonic() >= deadline:
                 raise RuntimeError(f"DataLoader timed out after {timeout_s:g} seconds")
 
     def _deadline(self) -> float | None:
-        timeout_s = self._feeder.plan.timeout_s
+        timeout_s = self.feeder.plan.timeout_s
         return time.monotonic() + timeout_s if timeout_s > 0 else None
 
 
@@ -140,9 +140,9 @@ class MapEpoch(Epoch):
         self._left_at = time.perf_counter()
 
     def _next_batch(self) -> Any:
-        engine = self._feeder.engine_for(self.run)
+        engine = self.feeder.engine_for(self.run)
         if engine is not None and not self.run.under_way:
-            self._feeder.refill(self.run, engine)
+            self.feeder.refill(self.run, engine)
         if not self.run.under_way:
             return self._made_here()
         assert engine is not None
@@ -151,7 +151,7 @@ class MapEpoch(Epoch):
             while (ticket := self._ready_ticket(engine)) is None:
                 self._wait(engine, deadline)
         except WorkerDied as error:
-            if not self._feeder.can_do_without(error):
+            if not self.feeder.can_do_without(error):
                 raise
             self.run.take_back()
             return self._made_here()
@@ -159,16 +159,16 @@ class MapEpoch(Epoch):
         try:
             return engine.collect((self.run.number, ticket))
         except Exception as error:
-            if not self._feeder.plan.automatic or isinstance(error, StokerError):
+            if not self.feeder.plan.automatic or isinstance(error, StokerError):
                 raise
             return self._made_here_instead(ticket, indices, error)
         finally:
-            self._feeder.refill(self.run, engine)
+            self.feeder.refill(self.run, engine)
 
     def _ready_ticket(self, engine: Engine) -> int | None:
         """The next ticket in order if it is ready; any that is, without order."""
         under_way, number = self.run.under_way, self.run.number
-        if self._feeder.plan.in_order:
+        if self.feeder.plan.in_order:
             return under_way[0] if engine.is_ready((number, under_way[0])) else None
         return next((t for t in under_way if engine.is_ready((number, t))), None)
 
@@ -178,18 +178,18 @@ class MapEpoch(Epoch):
         began = time.perf_counter()
         batch = self._inline().make(indices, key)
         self._left_at = time.perf_counter()
-        self._feeder.observe(self._left_at - began, step_s)
+        self.feeder.observe(self._left_at - began, step_s)
         return batch
 
     def _made_here_instead(self, ticket: int, indices: Any, error: Exception) -> Any:
         """The batch that raised in a worker; if it does not raise here, the workers go."""
         batch = self._inline().make(indices, self.run.key(ticket, indices))
-        self._feeder.stay_inline(f"{error!r} in a worker, on a sample that is fine here")
+        self.feeder.stay_inline(f"{error!r} in a worker, on a sample that is fine here")
         return batch
 
     def _inline(self) -> InlineMaker:
         if self._maker is None:
-            self._maker = InlineMaker(self._feeder.source, self._feeder.plan)
+            self._maker = InlineMaker(self.feeder.source, self.feeder.plan)
         return self._maker
 
 
@@ -206,7 +206,7 @@ class InlineStream(Epoch):
         began = time.perf_counter()
         batch = self._stream.fetch(self._order.next_batch())
         now = time.perf_counter()
-        self._feeder.observe(now - began, began - self._left_at)
+        self.feeder.observe(now - began, began - self._left_at)
         self._left_at = now
         return batch
 
@@ -254,7 +254,7 @@ class CrewStream(Epoch):
                 continue
             if not self._ended[worker]:
                 self._issue(worker)
-            if self._feeder.plan.in_order:
+            if self.feeder.plan.in_order:
                 self._turn = (worker + 1) % self._num_workers
             return self._engine.collect((self.number, ticket))
         raise StopIteration
@@ -268,6 +268,6 @@ class CrewStream(Epoch):
                 continue
             if self._engine.is_ready((self.number, queue[0])):
                 return worker
-            if self._feeder.plan.in_order:
+            if self.feeder.plan.in_order:
                 return None
         return None

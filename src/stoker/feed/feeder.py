@@ -55,6 +55,8 @@ class Feeder:
     def __init__(self) -> None:
         self.counters = Counters()
         self.notes: list[str] = []
+        self._former: weakref.WeakSet[Feeder] = weakref.WeakSet()
+        """Those whose epochs were still in use when this one took over from them."""
         self.dropped_runs: deque[int] = deque()
         """Runs whose iterator was dropped before its end, by whichever thread."""
         self._holdings = Holdings()
@@ -88,6 +90,23 @@ class Feeder:
         arena = self._holdings.arena
         return arena.file.used_bytes() if arena is not None else 0
 
+    def successor(self) -> Feeder:
+        """Who feeds the loader's next epoch.
+
+        Somebody else while an iterator is in use, with a crew of its own as in torch: this
+        one is left to that iterator, and ends with it. `persistent_workers=True` has one
+        crew, and an iterator that is replaced yields no more.
+        """
+        if self._running() is None or os.getpid() != self._pid or self.source.keeps_workers:
+            return self
+        other = Feeder()
+        other.counters, other.notes = self.counters, self.notes
+        other._epochs = self._epochs
+        other._workers, other._planned_workers = self._workers, self._planned_workers
+        other._automatic, other._look_unread = self._automatic, self._look_unread
+        other._former.update([*self._former, self])
+        return other
+
     def iterate(self, source: Source, plan: Plan) -> Epoch:
         """Begin an epoch of `source` (the loader's present arguments)."""
         if os.getpid() != self._pid:
@@ -101,10 +120,8 @@ class Feeder:
             self._look_unread = fingerprint(source.dataset)
             self.notes.append("begins without workers")
         self._epochs += 1
-        running = self._current() if self._current is not None else None
-        if running is not None and not running.is_over:
-            if not source.keeps_workers:
-                return self._guest_epoch()
+        running = self._running()
+        if running is not None:
             running.is_over = True
             self.dropped_runs.append(running.number)
         self._abandon_dropped()
@@ -217,12 +234,14 @@ class Feeder:
 
     def close(self) -> None:
         """End everything. The loader can be iterated again, with new workers."""
-        running = self._current() if self._current is not None else None
+        running = self._running()
         if running is not None:
             running.is_over = True
         self._current = None
         self.close_crew()
         self._holdings.release()
+        for former in list(self._former):
+            former.close()
 
     def _begun_epoch(self) -> Epoch:
         """Draw a new order; start, keep or replace the crew."""
@@ -314,11 +333,10 @@ class Feeder:
         self._draft = None
         self.dropped_runs.clear()
 
-    def _guest_epoch(self) -> Epoch:
-        """A second iterator while the first is in use: with a crew of its own, as in torch."""
-        guest = Feeder()
-        guest._epochs = self._epochs - 1
-        return guest.iterate(self.source, self.plan)
+    def _running(self) -> Epoch | None:
+        """The epoch that somebody still iterates."""
+        epoch = self._current() if self._current is not None else None
+        return None if epoch is None or epoch.is_over else epoch
 
 
 def _is_in_a_worker() -> bool:
