@@ -48,6 +48,13 @@ class Augmented(Dataset[Any]):
         self.python_rng = random.Random(7)
         self.torch_rng = torch.Generator()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # torch cannot send a generator of its own to another process (nor its loader).
+        return self.__dict__ | {"torch_rng": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state | {"torch_rng": torch.Generator()}
+
     def __len__(self) -> int:
         return LENGTH
 

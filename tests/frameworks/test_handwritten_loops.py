@@ -406,6 +406,7 @@ def test_an_iterator_that_is_renewed_in_mid_epoch_needs_no_more_workers(
     with made(2, persistent_workers=False) as loader:
         batches: Any = iter(loader)
         next(batches)
+        assert all(worker.pid for worker in batches._workers)
         before = len(psutil.Process().children(recursive=True))
         for _ in range(3):
             batches = iter(loader)

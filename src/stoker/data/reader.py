@@ -22,7 +22,7 @@ class RowReader:
     def __init__(self, dataset: Any, collate: Callable[[Any], Any], threads: int) -> None:
         self._dataset = dataset
         self._collate = collate
-        self.seeder = Seeder(dataset, collate, watch_all=threads > 1)
+        self.seeder = Seeder(dataset, collate)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def rows(
@@ -32,8 +32,13 @@ class RowReader:
 
         `first_row` is where a group starts; `num_rows` is that of the whole batch.
         """
+        if self.seeder.is_idle:
+            key = group_key(batch_key, 0)
+            done, samples = self.seeder.run_idle(key, self._read, indices)
+            if done:
+                return samples
         step = group_rows(num_rows)
-        samples: Rows = []
+        samples = []
         for start in range(0, len(indices), step):
             group = indices[start : start + step]
             key = group_key(batch_key, first_row + start)
@@ -60,12 +65,9 @@ class RowReader:
 
 def read_in_order(dataset: Any, indices: Sequence[Any]) -> Rows:
     """`[dataset[i] for i in indices]`; an exception says which index it was."""
-    samples: Rows = []
-    index = None
+    at = None
     try:
-        for index in indices:
-            samples.append(dataset[index])
+        return [dataset[(at := index)] for index in indices]
     except Exception as error:
-        error.add_note(f"stoker: raised by dataset[{index!r}]")
+        error.add_note(f"stoker: raised by dataset[{at!r}]")
         raise
-    return samples

@@ -14,43 +14,57 @@ T = TypeVar("T")
 class Seeder:
     """Runs the user's reading code with generators that follow from a key.
 
-    A stream that can be watched is seeded until a group has been read without drawing from
-    it; from then on it is only watched. Should a later group draw from it after all, that
-    group is read again, seeded: so what is read never depends on what was read before, and
-    a stream costs its seeding only where it is used. At most one group in a process is
+    The first group is read with every stream seeded, which shows what is drawn from. From
+    then on a stream that was not is only watched. Should a later group draw from it after
+    all, what was read is read again, seeded: so it never depends on what was read before,
+    and a stream costs its seeding only where it is used. At most one task in a process is
     read twice for each stream.
     """
 
-    def __init__(self, *roots: Any, watch_all: bool = False) -> None:
-        everything: list[Stream] = [
-            TorchStream(watchable=watch_all),
-            PythonStream(),
-            NumpyStream(),
-        ]
-        everything += private_streams(*roots)
-        self._seeded: list[Stream] = everything
+    def __init__(self, *roots: Any) -> None:
+        self._torch = TorchStream()
+        self._shared: list[Stream] = [PythonStream(), NumpyStream()]
+        self._all: list[Stream] = [self._torch, *self._shared, *private_streams(*roots)]
+        self._seeded = self._all
         self._watched: list[Stream] = []
-        self._undecided = [stream for stream in everything if stream.watchable]
-        self._all = everything
+        self._is_decided = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is known to be drawn from, so that all rows may be read at once."""
+        return not self._seeded
 
     def run(self, key: int, read: Callable[[Any], T], what: Any) -> T:
         """`read(what)`, with every stream as `key` says."""
         for stream in self._seeded:
             stream.seed(key)
-        if self._undecided:
+        if not self._is_decided:
             return self._decide(read, what)
+        done, result = self.watched(read, what)
+        return result if done else self.run(key, read, what)
+
+    def run_idle(self, key: int, read: Callable[[Any], T], what: Any) -> tuple[bool, T]:
+        """`read(what)` while nothing is drawn from; whether that was true, and its result.
+
+        `torch.initial_seed()` shows a seed without drawing, and follows from `key`.
+        """
+        self._torch.seed(key)
+        return self.watched(read, what)
+
+    def watched(self, read: Callable[[Any], T], what: Any) -> tuple[bool, T]:
+        """Whether `read(what)` drew from nothing that is only watched, and its result.
+
+        What it raises may follow from what it drew, so that counts only if it drew nothing.
+        """
         for stream in self._watched:
             stream.mark()
         try:
             result = read(what)
         except Exception:
-            # What is raised may follow from what was drawn: it must be the same everywhere.
-            if self._drop_moved():
-                return self.run(key, read, what)
+            if self._seed_what_moved():
+                return False, None  # type: ignore[return-value]  # not to be looked at
             raise
-        if self._drop_moved():
-            return self.run(key, read, what)
-        return result
+        return not self._seed_what_moved(), result
 
     def save(self) -> list[Any]:
         """The state of all streams, to be put back after work in the caller's process."""
@@ -60,25 +74,28 @@ class Seeder:
         for stream, state in zip(self._all, saved, strict=True):
             stream.restore(state)
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is known to be drawn from (asked of one made to `watch_all`)."""
-        return not (self._seeded or self._undecided)
-
     def _decide(self, read: Callable[[Any], T], what: Any) -> T:
         """The first group: learn which streams are drawn from."""
-        for stream in self._undecided:
+        watchable = [stream for stream in (self._torch, *self._shared) if stream.watchable]
+        for stream in watchable:
             stream.mark()
         result = read(what)
-        self._watched = [stream for stream in self._undecided if not stream.moved()]
-        self._seeded = [stream for stream in self._all if stream not in self._watched]
-        self._undecided = []
+        self._is_decided = True
+        self._watch([stream for stream in watchable if not stream.moved()])
         return result
 
-    def _drop_moved(self) -> bool:
+    def _seed_what_moved(self) -> bool:
         """Seed from now on what was drawn from though it was only watched."""
-        moved = [stream for stream in self._watched if stream.moved()]
-        if moved:
-            self._watched = [stream for stream in self._watched if stream not in moved]
-            self._seeded = [stream for stream in self._all if stream not in self._watched]
-        return bool(moved)
+        still = [stream for stream in self._watched if not stream.moved()]
+        if len(still) == len(self._watched):
+            return False
+        self._watch(still)
+        return True
+
+    def _watch(self, streams: list[Stream]) -> None:
+        """Only watch `streams`. torch's costs less to seed than to watch for each group: it
+        is watched only while everything is."""
+        if len(streams) < len(self._all):
+            streams = [stream for stream in streams if stream is not self._torch]
+        self._watched = streams
+        self._seeded = [stream for stream in self._all if stream not in streams]

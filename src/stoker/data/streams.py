@@ -140,13 +140,11 @@ class NumpyStream:
 
 
 class TorchStream:
-    """torch's default generator on the CPU. Cheap to seed, so it is watched only on demand.
+    """torch's default generator on the CPU."""
 
-    `torch.initial_seed()` shows its seed without drawing, and must follow from the place too.
-    """
+    watchable = True
 
-    def __init__(self, *, watchable: bool = False) -> None:
-        self.watchable = watchable
+    def __init__(self) -> None:
         self._marked = torch.empty(0, dtype=torch.uint8)
 
     def seed(self, key: int) -> None:
