@@ -88,7 +88,11 @@ def as_dict(drawn: Any) -> Any:
 
 SHAPES: dict[str, Callable[[Any], Any]] = {
     "dict": as_dict,
-    "tuple": lambda drawn: (drawn, torch.from_numpy(drawn).to(torch.bfloat16), b"%f" % drawn[2]),
+    "tuple": lambda drawn: (
+        drawn,
+        torch.from_numpy(drawn).to(torch.bfloat16),
+        b"%f" % drawn[2],
+    ),
     "named": lambda drawn: Pair(torch.from_numpy(drawn), int(drawn[0])),
     "array": lambda drawn: drawn,
     "float": lambda drawn: float(drawn.sum()),
@@ -139,7 +143,11 @@ def numbers(index: int) -> torch.Tensor:
 
 
 def record(index: int) -> dict[str, Any]:
-    return {"pixels": np.full((3, 4), index, np.uint8), "id": f"sample {index}", "size": (index, 0.5)}
+    return {
+        "pixels": np.full((3, 4), index % 256, np.uint8),
+        "id": f"sample {index}",
+        "size": (index, 0.5),
+    }
 
 
 def itself(index: int) -> int:

@@ -17,11 +17,10 @@ from torch.utils.data import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from stoker import DataLoader
-from tests.batches import difference, epochs, seed_everything
+from tests.batches import difference, epochs, seed_everything, stoker_loader, torch_loader
 from tests.contract.samples import LENGTH, Counts, Pair, Reads, itself, numbers, record
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -32,9 +31,9 @@ WORKERS = [0, 1, 3]
 def both(dataset: Any, num_epochs: int = 2, **arguments: Any) -> tuple[Any, Any]:
     """What Stoker's loader gives, and torch's for the same arguments."""
     seed_everything(11)
-    theirs = epochs(TorchDataLoader(dataset, **arguments), num_epochs)
+    theirs = epochs(torch_loader(dataset, **arguments), num_epochs)
     seed_everything(11)
-    with DataLoader(dataset, **arguments) as loader:
+    with stoker_loader(dataset, **arguments) as loader:
         return epochs(loader, num_epochs), theirs
 
 
@@ -57,20 +56,24 @@ class Uneven:
 
 READS = Reads(numbers)
 ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
-    "nothing": lambda: {},
+    "nothing": dict,
     "batches": lambda: {"batch_size": 16},
     "shuffle": lambda: {"batch_size": 16, "shuffle": True},
     "drop_last": lambda: {"batch_size": 16, "drop_last": True},
     "one batch": lambda: {"batch_size": 500},
     "no batching": lambda: {"batch_size": None},
     "generator": lambda: {"shuffle": True, "generator": torch.Generator().manual_seed(4)},
-    "replacement": lambda: {"sampler": RandomSampler(READS, replacement=True), "batch_size": 7},
+    "replacement": lambda: {
+        "sampler": RandomSampler(READS, replacement=True),
+        "batch_size": 7,
+    },
     "subset": lambda: {"sampler": SubsetRandomSampler(range(9, 60)), "batch_size": 7},
     "weighted": lambda: {"sampler": WeightedRandomSampler([0.1, 0.9], 40), "batch_size": 7},
     "a list for sampler": lambda: {"sampler": [5, 3, 3, 8], "batch_size": 3},
-    "batch_sampler": lambda: {"batch_sampler": BatchSampler(SequentialSampler(READS), 7, False)},
+    "batch_sampler": lambda: {
+        "batch_sampler": BatchSampler(SequentialSampler(READS), 7, False)
+    },
     "uneven": lambda: {"batch_sampler": Uneven()},
-    "generators": lambda: {"batch_sampler": [(n for n in (3, 1)), (n for n in (4,))]},
     "odd lists": lambda: {"batch_sampler": [deque([3, 1, 4]), {1, 5}, range(2, 6)]},
     "arrays": lambda: {"batch_sampler": [np.arange(8), np.arange(8, 12)]},
     "lists as indices": lambda: {
@@ -84,22 +87,29 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
         "collate_fn": twos_and_threes,
     },
 }
-ONE_EPOCH = {"generators"}
 
 
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
 def test_every_argument_means_what_it_means_in_torch(name: str, workers: int) -> None:
-    num_epochs = 1 if name in ONE_EPOCH else 2
-    results = []
-    for loader_class in (TorchDataLoader, DataLoader):
+    results: list[Any] = []
+    for make_loader in (torch_loader, stoker_loader):
         seed_everything(11)
-        arguments = {"dataset": READS, "num_workers": workers} | ARGUMENTS[name]()
-        loader = loader_class(**arguments)
-        results.append(epochs(loader, num_epochs))
+        arguments: dict[str, Any] = {"dataset": READS, "num_workers": workers}
+        arguments |= ARGUMENTS[name]()
+        loader: Any = make_loader(**arguments)
+        results.append(epochs(loader, 2))
         if isinstance(loader, DataLoader):
             loader.close()
     assert difference(*results) == ""
+
+
+def test_batches_of_indices_that_are_generators() -> None:
+    """torch takes them without workers; with workers it waits for ever."""
+    batches = [[3, 1], [4]]
+    sampler = [(index for index in batch) for batch in batches]
+    with stoker_loader(Reads(itself), batch_sampler=sampler, num_workers=1) as loader:
+        assert [batch.tolist() for batch in loader] == batches
 
 
 def nested(index: int) -> Any:
@@ -112,7 +122,7 @@ def constant_words(index: int) -> Any:
 
 
 def long_words(index: int) -> Any:
-    return {"x": index, "raw": bytes([index]) * 20_000}
+    return {"x": index, "raw": bytes([index % 256]) * 20_000}
 
 
 def keys_in_any_order(index: int) -> Any:
@@ -137,7 +147,7 @@ def no_elements(index: int) -> Any:
 
 
 def growing(index: int) -> Any:
-    return torch.full((4 ** (index // 16),), index)
+    return torch.full((4 ** (index // 16 % 7),), index)
 
 
 SAMPLES = {
@@ -161,27 +171,27 @@ SAMPLES = {
 @pytest.mark.parametrize("costly", [False, True])
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_every_sample_is_collated_as_by_torch(name: str, costly: bool) -> None:
-    length = 6 * LENGTH if costly else LENGTH
+    length = 4 * LENGTH if costly else LENGTH
     arguments = {"batch_size": 16, "num_workers": 0}
-    theirs = epochs(TorchDataLoader(Reads(SAMPLES[name], length), **arguments), 1)
+    theirs = epochs(torch_loader(Reads(SAMPLES[name], length), **arguments), 1)
     arguments["num_workers"] = 3
-    with DataLoader(Reads(SAMPLES[name], length, costly=costly), **arguments) as loader:
+    with stoker_loader(Reads(SAMPLES[name], length, costly=costly), **arguments) as loader:
         assert difference(epochs(loader, 1), theirs) == ""
 
 
 def many_columns(index: int) -> dict[str, int]:
-    return {f"column {number}": number + index for number in range(20_000)}
+    return {f"column {number}": number + index for number in range(12_000)}
 
 
 def many_tensors(index: int) -> list[torch.Tensor]:
-    return [torch.tensor([index, number]) for number in range(40_000)]
+    return [torch.tensor([index, number]) for number in range(25_000)]
 
 
 @pytest.mark.parametrize(("make", "batch_size"), [(many_columns, 4), (many_tensors, None)])
 def test_a_sample_of_many_leaves(make: Any, batch_size: int | None) -> None:
-    dataset = Reads(make, 24 if batch_size else 2)
-    theirs = epochs(TorchDataLoader(dataset, batch_size=batch_size), 1)
-    with DataLoader(dataset, batch_size=batch_size, num_workers=1) as loader:
+    dataset = Reads(make, 24 if batch_size else 1)
+    theirs = epochs(torch_loader(dataset, batch_size=batch_size), 1)
+    with stoker_loader(dataset, batch_size=batch_size, num_workers=1) as loader:
         assert difference(epochs(loader, 1), theirs) == ""
 
 
@@ -202,9 +212,9 @@ def test_a_list_of_indices_that_the_sampler_uses_again() -> None:
         return torch.full((3 + index // 8 % 2,), index)
 
     dataset, sampler = Reads(make, 128, costly=True), OneList()
-    with DataLoader(dataset, batch_sampler=sampler, num_workers=2) as loader:
+    with stoker_loader(dataset, batch_sampler=sampler, num_workers=2) as loader:
         ours = epochs(loader, 1)
-    assert difference(ours, epochs(TorchDataLoader(dataset, batch_sampler=sampler), 1)) == ""
+    assert difference(ours, epochs(torch_loader(dataset, batch_sampler=sampler), 1)) == ""
 
 
 @dataclasses.dataclass
@@ -224,7 +234,11 @@ def test_a_type_that_the_user_taught_torch_to_collate(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("arguments", [{"batch_size": 4}, {"batch_size": None}, {"batch_size": 4, "drop_last": True}], ids=str)
+@pytest.mark.parametrize(
+    "arguments",
+    [{"batch_size": 4}, {"batch_size": None}, {"batch_size": 4, "drop_last": True}],
+    ids=str,
+)
 def test_an_iterable_dataset(arguments: dict[str, Any], workers: int) -> None:
     ours, theirs = both(Counts(), num_workers=workers, **arguments)
     assert difference(ours, theirs) == ""
@@ -232,7 +246,7 @@ def test_an_iterable_dataset(arguments: dict[str, Any], workers: int) -> None:
 
 @pytest.mark.parametrize("persistent", [None, True])
 def test_an_iterable_dataset_left_in_the_middle(persistent: bool | None) -> None:
-    with DataLoader(
+    with stoker_loader(
         Counts(), batch_size=4, num_workers=2, persistent_workers=persistent
     ) as loader:
         for number, _ in enumerate(loader):
@@ -245,17 +259,19 @@ def test_an_iterable_dataset_left_in_the_middle(persistent: bool | None) -> None
 def test_ragged_rows_are_torchs_error(costly: bool) -> None:
     dataset = Reads(lambda index: torch.zeros(index), costly=costly)
     with pytest.raises(RuntimeError) as torchs:
-        list(TorchDataLoader(dataset, batch_size=8))
-    with DataLoader(dataset, batch_size=8, num_workers=2) as loader:
+        list(torch_loader(dataset, batch_size=8))
+    with stoker_loader(dataset, batch_size=8, num_workers=2) as loader:
         iterator = iter(loader)
-        with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size") as ours:
+        with pytest.raises(
+            RuntimeError, match="stack expects each tensor to be equal size"
+        ) as ours:
             next(iterator)
     assert str(ours.value) == str(torchs.value)
 
 
 def test_what_torch_does_not_collate_is_torchs_error() -> None:
     dataset = Reads(lambda index: (index, lambda: index))
-    with DataLoader(dataset, batch_size=8, num_workers=2) as loader:
+    with stoker_loader(dataset, batch_size=8, num_workers=2) as loader:
         iterator = iter(loader)
         with pytest.raises(TypeError, match="default_collate: batch must contain"):
             next(iterator)

@@ -12,8 +12,7 @@ import pytest
 import torch
 from torch.utils.data import Dataset, default_collate
 
-from stoker import DataLoader
-from tests.batches import difference, epochs, seed_everything
+from tests.batches import difference, epochs, seed_everything, stoker_loader
 from tests.contract.samples import SHAPES, Augmented, Fetches, LateDrawer, Reads, itself
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -24,7 +23,7 @@ NUM_EPOCHS = 2
 def stream(dataset: Any, workers: int, num_epochs: int = NUM_EPOCHS, **arguments: Any) -> Any:
     seed_everything(5)
     settings = {"batch_size": 16, "shuffle": True} | arguments
-    with DataLoader(dataset, num_workers=workers, **settings) as loader:
+    with stoker_loader(dataset, num_workers=workers, **settings) as loader:
         return epochs(loader, num_epochs)
 
 
@@ -80,7 +79,7 @@ def test_any_resize_in_mid_epoch(sizes: Mapping[int, int], costly: bool) -> None
     seed_everything(5)
     batches: list[list[Any]] = []
     dataset = Augmented(costly=costly)
-    with DataLoader(dataset, batch_size=16, shuffle=True, num_workers=2) as loader:
+    with stoker_loader(dataset, batch_size=16, shuffle=True, num_workers=2) as loader:
         for _ in range(NUM_EPOCHS):
             batches.append([])
             for number, batch in enumerate(loader):
@@ -93,7 +92,9 @@ def test_any_resize_in_mid_epoch(sizes: Mapping[int, int], costly: bool) -> None
 def test_out_of_order_has_the_same_batches() -> None:
     batches = stream(Augmented(), 2, in_order=False)
     for ours, theirs in zip(batches, inline(), strict=True):
-        ours, theirs = (sorted(each, key=lambda batch: str(batch["name"])) for each in (ours, theirs))
+        ours, theirs = (
+            sorted(each, key=lambda batch: str(batch["name"])) for each in (ours, theirs)
+        )
         assert difference(ours, theirs) == ""
 
 
@@ -118,7 +119,7 @@ def test_half_a_pair_of_normal_numbers_that_the_trainer_left() -> None:
     for workers in (0, 2):
         seed_everything(5)
         random.gauss(0, 1)
-        with DataLoader(OneGauss(), batch_size=16, num_workers=workers) as loader:
+        with stoker_loader(OneGauss(), batch_size=16, num_workers=workers) as loader:
             batches.append(epochs(loader, 1))
     assert difference(*batches) == ""
 
@@ -128,7 +129,7 @@ def test_reading_many_at_once() -> None:
 
 
 def test_without_batching() -> None:
-    settings = {"batch_size": None, "num_epochs": 1}
+    settings: dict[str, Any] = {"batch_size": None, "num_epochs": 1}
     inline_samples = stream(Augmented("array"), 0, **settings)
     assert difference(stream(Augmented("array"), 2, **settings), inline_samples) == ""
 
@@ -141,7 +142,7 @@ def noisy(rows: Any) -> Any:
 @pytest.mark.parametrize("batch_size", [16, None])
 def test_a_collate_fn_that_draws(batch_size: int | None) -> None:
     dataset = Reads(float)
-    settings = {"batch_size": batch_size, "collate_fn": noisy}
+    settings: dict[str, Any] = {"batch_size": batch_size, "collate_fn": noisy}
     assert difference(stream(dataset, 2, **settings), stream(dataset, 0, **settings)) == ""
 
 
@@ -161,7 +162,10 @@ class Key:
 
 def test_indices_that_are_objects() -> None:
     dataset = Reads(lambda key: (key.number, torch.rand(2)))  # type: ignore[attr-defined]
-    settings = {"sampler": [Key(number) for number in range(40)], "shuffle": None}
+    settings: dict[str, Any] = {
+        "sampler": [Key(number) for number in range(40)],
+        "shuffle": None,
+    }
     assert difference(stream(dataset, 2, **settings), stream(dataset, 0, **settings)) == ""
 
 
@@ -197,16 +201,20 @@ def test_two_loaders_side_by_side() -> None:
     for workers in (0, 2):
         seed_everything(5)
         arguments: dict[str, Any] = {"batch_size": 16, "shuffle": True, "num_workers": workers}
-        with DataLoader(Reads(itself), **arguments) as left:
-            with DataLoader(Reads(itself), **arguments) as right:
-                batches.append(list(zip(left, right, strict=True)))
+        with (
+            stoker_loader(Reads(itself), **arguments) as left,
+            stoker_loader(Reads(itself), **arguments) as right,
+        ):
+            batches.append(list(zip(left, right, strict=True)))
     assert difference(*batches) == ""
 
 
 @pytest.mark.parametrize("costly", [False, True])
 def test_rows_of_several_types(costly: bool) -> None:
     def make(index: int) -> torch.Tensor:
-        return torch.full((4,), index + 0.1, dtype=torch.float32 if index % 3 else torch.float64)
+        return torch.full(
+            (4,), index + 0.1, dtype=torch.float32 if index % 3 else torch.float64
+        )
 
     dataset = Reads(make, 240, costly=costly)
     settings = {"shuffle": False, "num_epochs": 1}

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import get_worker_info
 
-from stoker import DataLoader, PlanError
-from tests.batches import difference, epochs, seed_everything
+from stoker import PlanError
+from tests.batches import difference, epochs, seed_everything, stoker_loader, torch_loader
 from tests.contract.samples import Augmented, Fetches, Reads, itself
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -17,9 +16,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
 def both(dataset: Any, **arguments: Any) -> tuple[Any, Any]:
     seed_everything(3)
-    theirs = epochs(TorchDataLoader(dataset, **arguments), 3)
+    theirs = epochs(torch_loader(dataset, **arguments), 3)
     seed_everything(3)
-    with DataLoader(dataset, seeding="worker", **arguments) as loader:
+    with stoker_loader(dataset, seeding="worker", **arguments) as loader:
         return epochs(loader, 3), theirs
 
 
@@ -29,9 +28,9 @@ def test_same_numbers(workers: int, batch_size: int) -> None:
     arguments = {"batch_size": batch_size, "shuffle": True, "num_workers": workers}
     # Without workers private generators go on from epoch to epoch: a dataset for each.
     seed_everything(3)
-    theirs = epochs(TorchDataLoader(Augmented(), **arguments), 2)
+    theirs = epochs(torch_loader(Augmented(), **arguments), 2)
     seed_everything(3)
-    with DataLoader(Augmented(), seeding="worker", **arguments) as loader:
+    with stoker_loader(Augmented(), seeding="worker", **arguments) as loader:
         assert difference(epochs(loader, 2), theirs) == ""
 
 
@@ -43,7 +42,9 @@ def test_workers_kept_or_not(persistent: bool) -> None:
     assert difference(ours, theirs) == ""
 
 
-@pytest.mark.parametrize("arguments", [{"batch_size": None}, {"batch_size": 7, "drop_last": True}], ids=str)
+@pytest.mark.parametrize(
+    "arguments", [{"batch_size": None}, {"batch_size": 7, "drop_last": True}], ids=str
+)
 def test_other_kinds_of_batches(arguments: dict[str, Any]) -> None:
     ours, theirs = both(Augmented("array"), num_workers=2, **arguments)
     assert difference(ours, theirs) == ""
@@ -65,6 +66,8 @@ def test_the_seed_of_a_worker() -> None:
 
 
 def test_resizing_is_refused() -> None:
-    with DataLoader(Reads(itself), num_workers=2, seeding="worker") as loader:
-        with pytest.raises(PlanError, match="resize needs seeding='position'"):
-            loader.resize(1)
+    with (
+        stoker_loader(Reads(itself), num_workers=2, seeding="worker") as loader,
+        pytest.raises(PlanError, match="resize needs seeding='position'"),
+    ):
+        loader.resize(1)

@@ -39,6 +39,7 @@ from stoker.crew.parcel import packed
 from stoker.crew.writer import SlabWriter
 from stoker.data.keys import MAX_GROUPS, group_rows
 from stoker.data.reader import RowReader
+from stoker.memory.layout import RowLayout
 from stoker.memory.slab import TASK_PART_OFFSET
 
 MAX_TASK_BYTES = 1 << 18
@@ -96,6 +97,8 @@ class Worker:
         self._collate: Any = None
         self._reader: RowReader | None = None
         self._stream: _IterableDatasetFetcher | None = None
+        self._pickled_layout = b""
+        self._layout: RowLayout = ()
         self.broken: Exception | None = None
         """What went wrong before the first task; raised in place of its batch, once."""
 
@@ -164,8 +167,9 @@ class Worker:
         if task.shape == "rows":
             return rows
         if task.shape == "part":
-            layout = pickle.loads(task.layout)
-            return self._slab_collate.part(rows, task.start, task.num_rows, layout)
+            if task.layout != self._pickled_layout:
+                self._pickled_layout, self._layout = task.layout, pickle.loads(task.layout)
+            return self._slab_collate.part(rows, task.start, task.num_rows, self._layout)
         if self._collate == self._slab_collate.whole:
             return self._slab_collate.whole(rows)
         return self._reader.collated(task.batch_key, rows)

@@ -9,7 +9,10 @@ from stoker.plan import Plan
 MAX_LEASED = 8
 """Slabs that the loop may hold; beyond that it gets copies, as from torch."""
 
-COST_WEIGHT = 0.2
+COST_WEIGHT = 0.05
+FORGETTING = 0.995
+"""Of the slowest task, a finished one: half of it after 140."""
+
 WINDOW_TASKS = 32
 """The window is reckoned anew after that many finished tasks."""
 
@@ -31,6 +34,9 @@ class Pace:
 
         self.row_cost_ns: float | None = None
         """What one row costs its worker; None until one was made."""
+
+        self._task_cost_ns = 0.0
+        self._slowest_ns = 0.0
 
         self.batch_bytes = 0
         """What the largest batch so far takes of its slab."""
@@ -64,6 +70,9 @@ class Pace:
     def rows_took(self, rows: int, elapsed_ns: int) -> None:
         """A task of `rows` rows took its worker that long."""
         self._age -= 1
+        self._slowest_ns = max(self._slowest_ns * FORGETTING, elapsed_ns)
+        self._task_cost_ns = self._task_cost_ns or float(elapsed_ns)
+        self._task_cost_ns += COST_WEIGHT * (elapsed_ns - self._task_cost_ns)
         cost_ns = elapsed_ns / max(1, rows)
         if self.row_cost_ns is None:
             self.row_cost_ns = cost_ns
@@ -114,7 +123,8 @@ class Pace:
         if self._has_lanes:
             return 2 * workers
         rows = rows_per_task(self.row_cost_ns, self.num_rows) if self.splits else self.num_rows
-        tickets = window_by_need(workers, -(-self.num_rows // rows))
+        slowness = self._slowest_ns / self._task_cost_ns if self._task_cost_ns else 0.0
+        tickets = window_by_need(workers, -(-self.num_rows // rows), slowness)
         if self.row_cost_ns is None:
             return tickets
         cost_ns = self.row_cost_ns * self.num_rows

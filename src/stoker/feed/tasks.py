@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from stoker.data.keys import group_rows
 
-TASK_NS = 5_000_000
-"""What a task should cost: long against a message (20 µs), short against a training step."""
+TASK_NS = 20_000_000
+"""What a task should cost: long against what it takes to hand it over (0.2 ms of a core that
+was asleep), short against a training step."""
 
 CHEAP_NS = 300_000
 CHEAP_BATCHES = 16
@@ -18,7 +21,7 @@ READY_BATCHES = 2
 def rows_per_task(row_cost_ns: float | None, num_rows: int) -> int:
     """How many rows of a batch one worker makes; always whole seeding groups.
 
-    32 rows of 2 ms: groups of 4, so tasks of 4. Unknown cost: one group.
+    32 rows of 2 ms: groups of 4, so tasks of 8. Unknown cost: one group.
     """
     group = group_rows(num_rows)
     if row_cost_ns is None:
@@ -33,12 +36,16 @@ def spans(num_rows: int, rows: int) -> list[range]:
     return [range(start, min(start + rows, num_rows)) for start in range(0, num_rows, rows)]
 
 
-def window_by_need(workers: int, tasks_per_batch: int) -> int:
-    """Batches under way or ready: two tasks for each worker, and some finished.
+def window_by_need(workers: int, tasks_per_batch: int, slowness: float) -> int:
+    """Batches under way or ready, so that no worker idles while one makes the slowest task.
 
-    16 workers and 8 tasks a batch: 6 batches, where torch needs 32.
+    `slowness` is how many times longer that takes than the usual one. At least two tasks
+    for each worker, and no more batches than torch has ahead.
+    16 workers, 8 even tasks a batch: 6 batches, where torch needs 32. 4 workers, 8 tasks
+    of which one takes 15 times longer: 10.
     """
-    return -(-2 * workers // tasks_per_batch) + READY_BATCHES
+    batches = ceil(workers * max(2.0, slowness) / tasks_per_batch)
+    return min(batches, 2 * workers) + READY_BATCHES
 
 
 def window_of_cheap(batch_cost_ns: float, batch_bytes: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 ALIGNMENT_BYTES = 64
 
@@ -13,8 +13,7 @@ def aligned(offset: int) -> int:
     return (offset + ALIGNMENT_BYTES - 1) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class RowSpec:
+class RowSpec(NamedTuple):
     """One leaf of one sample: the batch's leaf has one such row for each sample."""
 
     dtype: str

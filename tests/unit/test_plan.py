@@ -1,0 +1,49 @@
+"""Settings are honoured or refused (law 7), and survive being sent."""
+
+from __future__ import annotations
+
+import pickle
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from stoker import AUTO, PlanError
+from stoker.plan import PREFETCH_NOT_GIVEN, NotGiven, Plan
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"seeding": "row"}, "seeding is"),
+    ({"threads_per_worker": 0}, "threads_per_worker must be at least 1, got 0"),
+    ({"threads_per_worker": 1.5}, "threads_per_worker is a whole number"),
+    ({"threads_per_worker": True}, "threads_per_worker is a whole number"),
+    ({"memory_budget_bytes": 0}, "memory_budget must be at least 1, got 0"),
+    ({"memory_budget_bytes": -5}, "memory_budget must be at least 1"),
+    ({"memory_budget_bytes": "8GB"}, "memory_budget is a whole number"),
+    ({"seeding": "worker", "threads_per_worker": 2}, "needs seeding='position'"),
+]
+
+
+@pytest.mark.parametrize(("settings", "says"), REFUSED, ids=[str(each[0]) for each in REFUSED])
+def test_what_makes_no_sense_is_refused(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(PlanError, match=says):
+        Plan(**settings)
+
+
+def test_a_refusal_is_a_value_error() -> None:
+    assert issubclass(PlanError, ValueError)
+
+
+def test_auto_compares_as_a_number() -> None:
+    assert AUTO > 0
+    assert int(AUTO) >= AUTO
+
+
+def test_auto_stays_itself_on_its_way() -> None:
+    assert pickle.loads(pickle.dumps(AUTO)) is AUTO
+    assert deepcopy(AUTO) is AUTO
+
+
+def test_not_given_stays_recognisable_and_is_torchs_default() -> None:
+    again = pickle.loads(pickle.dumps(deepcopy(PREFETCH_NOT_GIVEN)))
+    assert isinstance(again, NotGiven)
+    assert again == 2
