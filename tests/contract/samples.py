@@ -14,7 +14,7 @@ from torch.utils.data import Dataset, IterableDataset, get_worker_info
 LENGTH = 83
 """Not a multiple of a batch: the last one is short."""
 
-COST_S = 0.002
+COST_S = 0.005
 """What a costly sample takes: a batch of some is made in parts."""
 
 

@@ -171,7 +171,7 @@ SAMPLES = {
 @pytest.mark.parametrize("costly", [False, True])
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_every_sample_is_collated_as_by_torch(name: str, costly: bool) -> None:
-    length = 4 * LENGTH if costly else LENGTH
+    length = 3 * LENGTH if costly else LENGTH
     arguments = {"batch_size": 16, "num_workers": 0}
     theirs = epochs(torch_loader(Reads(SAMPLES[name], length), **arguments), 1)
     arguments["num_workers"] = 3
@@ -187,9 +187,9 @@ def many_tensors(index: int) -> list[torch.Tensor]:
     return [torch.tensor([index, number]) for number in range(25_000)]
 
 
-@pytest.mark.parametrize(("make", "batch_size"), [(many_columns, 4), (many_tensors, None)])
+@pytest.mark.parametrize(("make", "batch_size"), [(many_columns, 2), (many_tensors, None)])
 def test_a_sample_of_many_leaves(make: Any, batch_size: int | None) -> None:
-    dataset = Reads(make, 24 if batch_size else 1)
+    dataset = Reads(make, 12 if batch_size else 1)
     theirs = epochs(torch_loader(dataset, batch_size=batch_size), 1)
     with stoker_loader(dataset, batch_size=batch_size, num_workers=1) as loader:
         assert difference(epochs(loader, 1), theirs) == ""

@@ -50,17 +50,22 @@ def collated_rows(arena: Arena, slab: int, parts: Sequence[Made]) -> Any:
 
     The slab's pages are given back: the rows lie far apart in it.
     """
-    rows: list[Any] = []
-    for part in parts:
-        parcel = Parcel(*part.parcel)
-        mapping = arena.file.map(slab, rounded_to_pages(parcel.used_bytes))
-        exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
-        rows += unpacked(fetched(parcel, mapping), exporter, copies=False)
+    rows = [row for part in parts for row in bare_rows(arena, slab, part)]
     try:
         return default_collate(rows)
     finally:
         arena.empty(slab)
         arena.give_back(slab)
+
+
+def bare_rows(arena: Arena, slab: int, part: Made) -> list[Any]:
+    """The samples of `part` as the dataset gave them, on the bytes of `slab`: to be collated
+    (which copies them) before the slab is used again."""
+    parcel = Parcel(*part.parcel)
+    mapping = arena.file.map(slab, rounded_to_pages(parcel.used_bytes))
+    exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
+    rows: list[Any] = unpacked(fetched(parcel, mapping), exporter, copies=False)
+    return rows
 
 
 def merged(parts: Sequence[Any]) -> Any:

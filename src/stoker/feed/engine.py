@@ -11,7 +11,15 @@ import pickle
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stoker.crew.assemble import assembled, batch_bytes, collated_rows, row_layout
+from torch.utils.data._utils.collate import default_collate
+
+from stoker.crew.assemble import (
+    assembled,
+    bare_rows,
+    batch_bytes,
+    collated_rows,
+    row_layout,
+)
 from stoker.crew.collate import is_default
 from stoker.crew.crew import Crew
 from stoker.crew.failure import unpacked_error
@@ -121,6 +129,19 @@ class Engine:
         elif missing < 0:
             self.crew.let_go(-missing)
 
+    def window(self) -> int:
+        """How many batches may be under way or ready.
+
+        One while it is not known what a row looks like: the first rows to arrive tell.
+        """
+        return 1 if self._is_learning else self.pace.window()
+
+    @property
+    def _is_learning(self) -> bool:
+        return (
+            self._splits and self._layout is None and self._layout_changes < MAX_LAYOUT_CHANGES
+        )
+
     def begin_streams(self, run: int) -> None:
         """Have every worker start its iterable from the beginning."""
         for handle in self.crew.workers:
@@ -178,7 +199,7 @@ class Engine:
             copies = self._arena.num_leased >= self.pace.max_leased()
             self._counters.copied_batches += copies
             batch = assembled(self._arena, pending.slab, parts, copies=copies)
-        if self._splits and self._layout is None and self._layout_changes < MAX_LAYOUT_CHANGES:
+        if self._is_learning:
             self._learn_layout(batch, pending.num_rows)
         if parts[0].shape != "rows":
             self.pace.batch_takes(max(part.parcel[2] for part in parts))
@@ -276,6 +297,8 @@ class Engine:
                 if not pending.whole:
                     rows = -(-rows // (len(pending.made) + pending.tasks_left))
                 self.pace.rows_took(rows, message.elapsed_ns)
+                if message.shape == "rows" and self._is_learning and not pending.abandoned:
+                    self._learn_from_rows(message, pending.slab)
             case Raised():
                 pending.raised.append(message)
             case Differs():
@@ -301,6 +324,15 @@ class Engine:
         if pending.tasks_left == 0:
             self._arena.give_back(pending.slab)
             del self._pending[place]
+
+    def _learn_from_rows(self, made: Made, slab: int) -> None:
+        """Do not wait for the whole batch: its first rows show what all look like."""
+        rows = bare_rows(self._arena, slab, made)
+        try:
+            batch = default_collate(rows)
+        except Exception:  # the whole batch will raise it, to whom it belongs
+            return
+        self._learn_layout(batch, len(rows))
 
     def _learn_layout(self, batch: Any, num_rows: int) -> None:
         self._layout = row_layout(batch, num_rows)

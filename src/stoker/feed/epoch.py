@@ -150,6 +150,7 @@ class MapEpoch(Epoch):
         try:
             while (ticket := self._ready_ticket(engine)) is None:
                 self._wait(engine, deadline)
+                self.feeder.refill(self.run, engine)
         except WorkerDied as error:
             if not self.feeder.can_do_without(error):
                 raise
@@ -225,7 +226,7 @@ class CrewStream(Epoch):
         self._engine = engine
         workers = engine.workers
         self._num_workers = workers
-        self._ahead = max(1, engine.pace.window() // workers)
+        self._ahead = max(1, engine.window() // workers)
         self._rounds = [0] * workers
         self._ended = [False] * workers
         self._under_way: list[deque[int]] = [deque() for _ in range(workers)]

@@ -202,7 +202,7 @@ class Feeder:
         """Keep the window full with `run`, and near its end with the epoch after it."""
         if self._workers == 0:
             return
-        window = engine.pace.window()
+        window = engine.window()
         if not is_known(self.source.sampler):
             # It may watch the training: drawn no further ahead than torch would.
             window = min(window, (self.plan.prefetch_factor or 2) * self._workers)
