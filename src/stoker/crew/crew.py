@@ -235,8 +235,9 @@ class Crew:
             what = f"was killed by signal {-code} ({signal.strsignal(-code)})"
         else:
             what = (
-                f"ended with code {code}. Its own message, if any, is above. A script without "
-                "`if __name__ == '__main__':` cannot use the start methods spawn and forkserver"
+                f"ended with code {code}. Its own message, if any, is above. A script "
+                "without `if __name__ == '__main__':` cannot use the start methods spawn and "
+                "forkserver"
             )
         raise WorkerDied(
             "DataLoader worker (pid unknown) could not run: the process that starts workers "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import gc
 import io
 import os
@@ -201,16 +202,26 @@ def end_with_parent(parent_pid: int) -> None:
     Safe here and not in the trainer: the signal comes when the *thread* that forked ends,
     and the foreman has only one.
     """
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:
         os._exit(0)  # it ended before the request was made
 
 
 def set_process_name(name: str) -> None:
     """What `top` and `ps` call this process (Linux; 15 characters)."""
+    prctl(PR_SET_NAME, name.encode())
+
+
+def prctl(option: int, argument: int | bytes) -> None:
+    """Set an attribute of this process, where the kernel has it."""
     if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode())
+        libc().prctl(option, argument)
+
+
+@functools.cache
+def libc() -> ctypes.CDLL:
+    """The C library, opened in the foreman once for all workers."""
+    return ctypes.CDLL(None)
 
 
 class Nothing:

@@ -32,30 +32,29 @@ class RowReader:
 
         `first_row` is where a group starts; `num_rows` is that of the whole batch.
         """
-        if self.seeder.is_idle:
-            key = group_key(batch_key, 0)
-            done, samples = self.seeder.run_idle(key, self._read, indices)
-            if done:
-                return samples
-        step = group_rows(num_rows)
-        samples = []
-        for start in range(0, len(indices), step):
-            group = indices[start : start + step]
-            key = group_key(batch_key, first_row + start)
-            samples += self.seeder.run(key, self._read, group)
-        return samples
+        step = len(indices) if self.seeder.is_idle else group_rows(num_rows)
+        groups = [
+            (group_key(batch_key, first_row + start), indices[start : start + step])
+            for start in range(0, len(indices), max(1, step))
+        ]
+        return self.seeder.run(self._read, groups) if groups else []
 
     def whole(self, batch_key: int, index: Any) -> Any:
         """`dataset[index]` without batching."""
-        return self.seeder.run(group_key(batch_key, 0), self._dataset.__getitem__, index)
+        return self._one(self._dataset.__getitem__, batch_key, 0, index)
 
     def many(self, batch_key: int, indices: Any) -> Any:
         """All samples of a batch through the dataset's own `__getitems__`."""
-        return self.seeder.run(group_key(batch_key, 0), self._dataset.__getitems__, indices)
+        return self._one(self._dataset.__getitems__, batch_key, 0, indices)
 
     def collated(self, batch_key: int, rows: Any) -> Any:
         """What the user's `collate_fn` makes of `rows`; it may draw random numbers too."""
-        return self.seeder.run(group_key(batch_key, -1), self._collate, rows)
+        return self._one(self._collate, batch_key, -1, rows)
+
+    def _one(self, make: Callable[[Any], Any], batch_key: int, row: int, what: Any) -> Any:
+        """`make(what)`, seeded as a group at `row` is."""
+        groups = [(group_key(batch_key, row), what)]
+        return self.seeder.run(lambda given: [make(given)], groups)[0]
 
     def _read(self, group: Sequence[Any]) -> Rows:
         if self._pool is not None and self.seeder.is_idle:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from stoker.data.private import private_streams
@@ -12,19 +12,20 @@ T = TypeVar("T")
 
 
 class Seeder:
-    """Runs the user's reading code with generators that follow from a key.
+    """Runs the user's reading code with generators that follow from keys.
 
     The first group is read with every stream seeded, which shows what is drawn from. From
     then on a stream that was not is only watched. Should a later group draw from it after
-    all, what was read is read again, seeded: so it never depends on what was read before,
-    and a stream costs its seeding only where it is used. At most one task in a process is
-    read twice for each stream.
+    all, the task is read again, seeded: so what is read never depends on what was read
+    before, and a stream costs its seeding only where it is used. At most one task in a
+    process is read twice for each stream.
     """
 
     def __init__(self, *roots: Any) -> None:
         self._torch = TorchStream()
-        self._shared: list[Stream] = [PythonStream(), NumpyStream()]
-        self._all: list[Stream] = [self._torch, *self._shared, *private_streams(*roots)]
+        shared: list[Stream] = [self._torch, PythonStream(), NumpyStream()]
+        self._watchable = [stream for stream in shared if stream.watchable]
+        self._all = [*shared, *private_streams(*roots)]
         self._seeded = self._all
         self._watched: list[Stream] = []
         self._is_decided = False
@@ -34,37 +35,32 @@ class Seeder:
         """Whether nothing is known to be drawn from, so that all rows may be read at once."""
         return not self._seeded
 
-    def run(self, key: int, read: Callable[[Any], T], what: Any) -> T:
-        """`read(what)`, with every stream as `key` says."""
-        for stream in self._seeded:
-            stream.seed(key)
-        if not self._is_decided:
-            return self._decide(read, what)
-        done, result = self.watched(read, what)
-        return result if done else self.run(key, read, what)
+    def run(
+        self, read: Callable[[Any], Iterable[T]], groups: Iterable[tuple[int, Any]]
+    ) -> list[T]:
+        """`read` of each group, put together; before each, the streams are as its key says.
 
-    def run_idle(self, key: int, read: Callable[[Any], T], what: Any) -> tuple[bool, T]:
-        """`read(what)` while nothing is drawn from; whether that was true, and its result.
-
-        `torch.initial_seed()` shows a seed without drawing, and follows from `key`.
+        What `read` raises may follow from what it drew, so it counts only if nothing was
+        drawn from that is only watched.
         """
-        self._torch.seed(key)
-        return self.watched(read, what)
-
-    def watched(self, read: Callable[[Any], T], what: Any) -> tuple[bool, T]:
-        """Whether `read(what)` drew from nothing that is only watched, and its result.
-
-        What it raises may follow from what it drew, so that counts only if it drew nothing.
-        """
-        for stream in self._watched:
-            stream.mark()
-        try:
-            result = read(what)
-        except Exception:
-            if self._seed_what_moved():
-                return False, None  # type: ignore[return-value]  # not to be looked at
-            raise
-        return not self._seed_what_moved(), result
+        groups = list(groups)
+        while True:
+            self._begin(groups[0][0])
+            results: list[T] = []
+            try:
+                for key, group in groups:
+                    for stream in self._seeded:
+                        stream.seed(key)
+                    if not self._is_decided:
+                        self._decide(results, read, group)
+                    else:
+                        results += read(group)
+            except Exception:
+                if self._has_settled():
+                    raise
+            else:
+                if self._has_settled():
+                    return results
 
     def save(self) -> list[Any]:
         """The state of all streams, to be put back after work in the caller's process."""
@@ -74,28 +70,32 @@ class Seeder:
         for stream, state in zip(self._all, saved, strict=True):
             stream.restore(state)
 
-    def _decide(self, read: Callable[[Any], T], what: Any) -> T:
-        """The first group: learn which streams are drawn from."""
-        watchable = [stream for stream in (self._torch, *self._shared) if stream.watchable]
-        for stream in watchable:
+    def _begin(self, key: int) -> None:
+        """Mark what is watched. `torch.initial_seed()` shows a seed without drawing, so it
+        follows from `key` also where torch's stream is not drawn from."""
+        if self._torch in self._watched:
+            self._torch.seed(key)
+        for stream in self._watched:
             stream.mark()
-        result = read(what)
-        self._is_decided = True
-        self._watch([stream for stream in watchable if not stream.moved()])
-        return result
 
-    def _seed_what_moved(self) -> bool:
-        """Seed from now on what was drawn from though it was only watched."""
+    def _decide(
+        self, results: list[T], read: Callable[[Any], Iterable[T]], group: Any
+    ) -> None:
+        """Read the first group, and learn which streams are drawn from."""
+        for stream in self._watchable:
+            stream.mark()
+        results += read(group)
+        self._is_decided = True
+        self._watch([stream for stream in self._watchable if not stream.moved()])
+
+    def _has_settled(self) -> bool:
+        """Whether nothing that is only watched was drawn from; it is seeded from now on."""
         still = [stream for stream in self._watched if not stream.moved()]
         if len(still) == len(self._watched):
-            return False
+            return True
         self._watch(still)
-        return True
+        return False
 
     def _watch(self, streams: list[Stream]) -> None:
-        """Only watch `streams`. torch's costs less to seed than to watch for each group: it
-        is watched only while everything is."""
-        if len(streams) < len(self._all):
-            streams = [stream for stream in streams if stream is not self._torch]
         self._watched = streams
         self._seeded = [stream for stream in self._all if stream not in streams]
