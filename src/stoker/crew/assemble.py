@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data._utils.collate import default_collate
 
+from stoker.crew.collate import skeleton
 from stoker.crew.messages import Made
 from stoker.crew.parcel import DTYPE_NAMES, SMALL_LEAF_BYTES, Parcel, fetched, unpacked
 from stoker.memory.arena import Arena
@@ -16,18 +17,23 @@ from stoker.memory.layout import RowLayout, RowSpec, aligned
 from stoker.memory.slab import rounded_to_pages
 
 
-def assembled(arena: Arena, slab: int, parts: Sequence[Made], *, copies: bool) -> Any:
+def assembled(
+    arena: Arena, slab: int, parts: Sequence[Made], *, has_words: bool, copies: bool
+) -> Any:
     """The batch whose parts lie in `slab`, in the order of their rows.
+
+    Its tensors are whole; words, where it has any, are put together from all parts.
 
     The slab is leased to the loop, or free again when nothing of the batch refers to it.
     """
-    parcels = [Parcel(*part.parcel) for part in parts]
+    parcels = [fetched(Parcel(*part.parcel), arena.file, slab) for part in parts]
+    if not has_words:
+        parcels = parcels[:1]
     used_bytes = max(parcel.used_bytes for parcel in parcels)
     if used_bytes == 0:
         arena.give_back(slab)
         return _together(parcels, None, copies=True)
     mapping = arena.mapped(slab, used_bytes)
-    parcels = [fetched(parcel, mapping) for parcel in parcels]
     largest_leaf = max(max(parcel.buffers[1::2], default=0) for parcel in parcels)
     if not (copies or largest_leaf < SMALL_LEAF_BYTES):
         return _together(parcels, arena.lease(slab, used_bytes).exporter, copies=False)
@@ -38,11 +44,8 @@ def assembled(arena: Arena, slab: int, parts: Sequence[Made], *, copies: bool) -
 
 
 def _together(parcels: Sequence[Parcel], exporter: Any, *, copies: bool) -> Any:
-    batch = unpacked(parcels[0], exporter, copies=copies)
-    if any(parcel.structure != parcels[0].structure for parcel in parcels[1:]):
-        others = [unpacked(parcel, exporter, copies=copies) for parcel in parcels[1:]]
-        batch = merged([batch, *others])
-    return batch
+    batches = [unpacked(parcel, exporter, copies=copies) for parcel in parcels]
+    return merged(batches) if len(batches) > 1 else batches[0]
 
 
 def collated_rows(arena: Arena, slab: int, parts: Sequence[Made]) -> Any:
@@ -61,10 +64,10 @@ def collated_rows(arena: Arena, slab: int, parts: Sequence[Made]) -> Any:
 def bare_rows(arena: Arena, slab: int, part: Made) -> list[Any]:
     """The samples of `part` as the dataset gave them, on the bytes of `slab`: to be collated
     (which copies them) before the slab is used again."""
-    parcel = Parcel(*part.parcel)
+    parcel = fetched(Parcel(*part.parcel), arena.file, slab)
     mapping = arena.file.map(slab, rounded_to_pages(parcel.used_bytes))
     exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
-    rows: list[Any] = unpacked(fetched(parcel, mapping), exporter, copies=False)
+    rows: list[Any] = unpacked(parcel, exporter, copies=False)
     return rows
 
 
@@ -108,12 +111,15 @@ def row_layout(batch: Any, num_rows: int) -> RowLayout | None:
             specs.append(RowSpec(name, tuple(found.shape[1:]), found.nbytes // num_rows))
         elif not isinstance(found, str | bytes):
             return None
-    return tuple(specs) if specs else None
+    if not specs:
+        return None
+    has_words = any(isinstance(found, str | bytes) for found in _leaves(batch))
+    return RowLayout(tuple(specs), skeleton(batch), has_words)
 
 
 def batch_bytes(layout: RowLayout, num_rows: int) -> int:
     """What a batch of that layout takes of a slab."""
-    return sum(aligned(spec.row_bytes * num_rows) for spec in layout)
+    return sum(aligned(spec.row_bytes * num_rows) for spec in layout.specs)
 
 
 def _leaves(batch: Any) -> Iterator[Any]:

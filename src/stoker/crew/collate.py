@@ -6,7 +6,7 @@ is replaced. A type that a user registered keeps the user's function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,9 @@ class SlabCollate:
         """
         mine = slice(start, start + len(rows))
         self._part = []
-        for spec, offset in zip(layout, leaf_offsets(layout, num_rows), strict=True):
+        for spec, offset in zip(
+            layout.specs, leaf_offsets(layout.specs, num_rows), strict=True
+        ):
             whole = self._writer.view(
                 offset, getattr(torch, spec.dtype), (num_rows, *spec.shape)
             )
@@ -68,7 +70,7 @@ class SlabCollate:
             collated = torch_collate.collate(rows, collate_fn_map=self._current_map())
         except Exception as error:
             raise LayoutDiffers from error
-        if self._part:
+        if self._part or skeleton(collated) != layout.skeleton:
             raise LayoutDiffers
         return collated
 
@@ -100,7 +102,12 @@ class SlabCollate:
 
     def _tensors(self, batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
         first = batch[0]
-        if type(first) is not torch.Tensor or not is_plain(first):
+        dtype = first.dtype
+        if (
+            type(first) is not torch.Tensor
+            or not is_plain(first)
+            or any(row.dtype is not dtype for row in batch)
+        ):
             return heap_tensors(batch, collate_fn_map=collate_fn_map)
         return torch.stack(batch, 0, out=self._next_leaf(first.dtype, tuple(first.shape)))  # type: ignore[arg-type]  # a tuple does too
 
@@ -121,6 +128,17 @@ class SlabCollate:
         return self._next_leaf(values.dtype, tuple(values.shape[1:])).copy_(values)
 
 
+def skeleton(collated: Any) -> Hashable:
+    """Keys and nesting of what `default_collate` made: "t" for a tensor, "w" for words."""
+    if isinstance(collated, torch.Tensor):
+        return "t"
+    if isinstance(collated, Mapping):
+        return (type(collated), *((key, skeleton(value)) for key, value in collated.items()))
+    if collated and isinstance(collated[0], str | bytes):
+        return "w"
+    return (type(collated), *map(skeleton, collated))
+
+
 def _numbers_into(collate: SlabCollate, function: Callable[..., Any]) -> Callable[..., Any]:
     def collated(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
         return collate.numbers(function(batch, collate_fn_map=collate_fn_map))
@@ -132,8 +150,7 @@ def heap_tensors(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
     """torch's function without its shared memory: in a worker it would make a new segment."""
     first = batch[0]
     if type(first) is torch.Tensor and is_plain(first):
-        # `out` has the first row's type, as torch's own has in a worker.
-        return torch.stack(batch, 0, out=first.new_empty((len(batch), *first.shape)))  # type: ignore[arg-type]  # a tuple does too
+        return torch.stack(batch, 0)  # type: ignore[arg-type]  # a tuple does too
     return TENSORS(batch, collate_fn_map=collate_fn_map)
 
 
@@ -145,8 +162,8 @@ def use_heap_in_default_collate() -> None:
 
 
 def is_default(collate_fn: Any) -> bool:
-    """Whether rows may be collated in parts: torch's function, and its own map."""
+    """Whether collating is torch's own alone: its function, and its own map of types."""
     return collate_fn is torch_collate.default_collate and all(
-        getattr(function, "__module__", "") == torch_collate.__name__
+        function is heap_tensors or function.__module__ == torch_collate.__name__
         for function in torch_collate.default_collate_fn_map.values()
     )

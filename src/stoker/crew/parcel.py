@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from stoker.crew.writer import SlabWriter
+from stoker.memory.slab import SlabFile, rounded_to_pages
 
 MAX_INLINE_BYTES = 32_768
 BUFFER_BYTES = 9
@@ -37,7 +38,7 @@ class Parcel(NamedTuple):
     """Offset and size of each leaf in the slab: o0, n0, o1, n1, …"""
 
     used_bytes: int
-    """How much of the slab, from its start, the parcel takes."""
+    """How much of the slab, from its start, the leaves take."""
 
     spilled_at: int = 0
     spilled_bytes: int = 0
@@ -101,9 +102,9 @@ class Packer(pickle.Pickler):
         content = self._file.getvalue()
         if len(content) + BUFFER_BYTES * len(self.buffers) <= MAX_INLINE_BYTES:
             return Parcel(content, tuple(self.buffers), self._writer.end)
+        used_bytes = self._writer.end
         spilled = marshal.dumps((content, tuple(self.buffers)))
-        offset = self._writer.put(spilled)
-        return Parcel(b"", (), self._writer.end, offset, len(spilled))
+        return Parcel(b"", (), used_bytes, self._writer.spill(spilled), len(spilled))
 
     def reducer_override(self, found: Any) -> Any:
         kind = type(found)
@@ -146,7 +147,7 @@ class Packer(pickle.Pickler):
         return strided_leaf, (self._copied(flat), dtype, shape, tensor.stride(), 0)
 
     def _reduced_array(self, array: np.ndarray[Any, Any]) -> Any:
-        if array.dtype.hasobject or not array.flags.c_contiguous or array.size == 0:
+        if array.dtype.hasobject or not array.flags.c_contiguous or array.nbytes == 0:
             return NotImplemented
         offset = self._writer.reserve(array.nbytes)
         place = self._writer.view(offset, torch.uint8, (array.nbytes,)).numpy()
@@ -237,12 +238,12 @@ def unpacked(parcel: Parcel, exporter: Any, *, copies: bool) -> Any:
     return Unpickler(parcel.structure, Leaves(parcel.buffers, exporter, copies=copies)).load()
 
 
-def fetched(parcel: Parcel, memory: Any) -> Parcel:
-    """`parcel` with what it left in the slab, whose bytes are `memory`."""
+def fetched(parcel: Parcel, file: SlabFile, slab: int) -> Parcel:
+    """`parcel` with what it left in the slab."""
     if not parcel.spilled_bytes:
         return parcel
-    end = parcel.spilled_at + parcel.spilled_bytes
-    structure, buffers = marshal.loads(memory[parcel.spilled_at : end])
+    with file.map(slab, rounded_to_pages(parcel.spilled_bytes), parcel.spilled_at) as mapping:
+        structure, buffers = marshal.loads(mapping[: parcel.spilled_bytes])
     return Parcel(structure, buffers, parcel.used_bytes)
 
 

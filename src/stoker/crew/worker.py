@@ -18,7 +18,12 @@ from torch.utils.data._utils import signal_handling
 from torch.utils.data._utils import worker as torch_worker
 from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
-from stoker.crew.collate import LayoutDiffers, SlabCollate, use_heap_in_default_collate
+from stoker.crew.collate import (
+    LayoutDiffers,
+    SlabCollate,
+    is_default,
+    use_heap_in_default_collate,
+)
 from stoker.crew.desk import Desk, Entry
 from stoker.crew.failure import packed_error
 from stoker.crew.job import Job
@@ -35,10 +40,10 @@ from stoker.crew.messages import (
     decoded,
     encoded,
 )
-from stoker.crew.parcel import packed
+from stoker.crew.parcel import Parcel, packed
 from stoker.crew.writer import SlabWriter
 from stoker.data.keys import MAX_GROUPS, group_rows
-from stoker.data.reader import RowReader
+from stoker.data.reader import RowReader, read_in_order, read_together
 from stoker.memory.layout import RowLayout
 from stoker.memory.slab import TASK_PART_OFFSET
 
@@ -99,16 +104,20 @@ class Worker:
         self._slab_collate = SlabCollate(self._writer)
         self._dataset: Any = None
         self._collate: Any = None
+        self._collate_draws = False
+        self._converts = False
         self._reader: RowReader | None = None
         self._stream: _IterableDatasetFetcher | None = None
         self._pickled_layout = b""
-        self._layout: RowLayout = ()
+        self._layout = RowLayout()
         self.broken: Exception | None = None
-        """What went wrong before the first task; raised in place of its batch, once."""
+        """What went wrong before the first task; raised in place of each batch."""
 
     def open(self) -> None:
         """Get ready to read. The user's `worker_init_fn` has run."""
         self._dataset, self._collate, _ = self._job.cargo.open()
+        self._converts = self._collate is torch_collate.default_convert
+        self._collate_draws = not is_default(self._collate)
         if self._collate is torch_collate.default_collate:
             self._collate = self._slab_collate.whole
         if not self._job.is_iterable and self._job.seeding == "position":
@@ -134,11 +143,8 @@ class Worker:
         self._desk.note(self._number, Entry(*place[:3], task.stop))
         try:
             if self.broken is not None:
-                error, self.broken = self.broken, None
-                raise error
-            parcel = packed(self._made(task), self._writer)
-            if task.shape == "rows" and parcel.used_bytes > self._rows_offset(task, 1):
-                raise LayoutDiffers  # they reach into the place of other rows
+                raise self.broken
+            parcel = self._packed(task, self._made(task))
         except LayoutDiffers:
             return Differs(*place)
         except Exception as error:
@@ -152,7 +158,11 @@ class Worker:
 
     def _made(self, task: Make) -> Any:
         """The batch, the part of it, or the bare rows."""
-        self._writer.begin(task.slab, self._rows_offset(task) if task.shape == "rows" else 0)
+        apart = self._rows_offset(task)
+        if task.shape == "rows":
+            self._writer.begin(task.slab, apart)
+        else:
+            self._writer.begin(task.slab, spill_from=apart if task.shape == "part" else 0)
         indices = pickle.loads(task.indices or self._writer.task_part(task.indices_bytes))
         if task.shape == "stream":
             if self._stream is None:
@@ -162,7 +172,9 @@ class Worker:
             return self._made_as_torch(task, indices)
         if task.shape == "single":
             row = self._reader.whole(task.batch_key, indices)
-            return self._collate(row)
+            if self._converts:
+                return self._collate(row)
+            return self._reader.collated(task.batch_key, row)
         if getattr(self._dataset, "__getitems__", None):
             rows = self._reader.many(task.batch_key, indices)
         else:
@@ -173,9 +185,21 @@ class Worker:
             if task.layout != self._pickled_layout:
                 self._pickled_layout, self._layout = task.layout, pickle.loads(task.layout)
             return self._slab_collate.part(rows, task.start, task.num_rows, self._layout)
-        if self._collate == self._slab_collate.whole:
-            return self._slab_collate.whole(rows)
-        return self._reader.collated(task.batch_key, rows)
+        if self._collate_draws:
+            return self._reader.collated(task.batch_key, rows)
+        return self._collate(rows)
+
+    def _packed(self, task: Make, made: Any) -> Parcel:
+        """What was made, as it travels."""
+        if task.shape != "rows":
+            return packed(made, self._writer)
+        try:
+            parcel = packed(made, self._writer)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise LayoutDiffers from error  # collating them may have better words for it
+        if parcel.used_bytes > self._rows_offset(task, 1):
+            raise LayoutDiffers  # they reach into the place of other rows
+        return parcel
 
     def _rows_offset(self, task: Make, groups_later: int = 0) -> int:
         """Where bare rows go: the groups of a batch lie far apart, their size is unknown."""
@@ -185,7 +209,7 @@ class Worker:
     def _made_as_torch(self, task: Make, indices: Any) -> Any:
         """`seeding="worker"`: nothing is seeded, whole batches only."""
         if task.shape == "single":
-            return self._collate(self._dataset[indices])
+            return self._collate(read_in_order(self._dataset, [indices])[0])
         if getattr(self._dataset, "__getitems__", None):
-            return self._collate(self._dataset.__getitems__(indices))
-        return self._collate([self._dataset[index] for index in indices])
+            return self._collate(read_together(self._dataset, indices))
+        return self._collate(read_in_order(self._dataset, indices))

@@ -38,12 +38,13 @@ class SlabWriter:
         self._views: dict[tuple[int, int, torch.dtype, tuple[int, ...]], torch.Tensor] = {}
         self._placed: dict[int, Place] = {}
         self._slab = 0
+        self._spill_from = 0
         self.end = 0
         """How far this batch has got in the slab."""
 
-    def begin(self, slab: int, offset: int = 0) -> None:
+    def begin(self, slab: int, offset: int = 0, spill_from: int = 0) -> None:
         """Start a batch in `slab`, from `offset` on. What was placed before is forgotten."""
-        self._slab, self.end = slab, offset
+        self._slab, self.end, self._spill_from = slab, offset, spill_from
         self._placed.clear()
 
     def begin_again(self, offset: int) -> None:
@@ -53,6 +54,8 @@ class SlabWriter:
     def tensor(self, dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
         """A tensor of unset values in the next free place."""
         shape = tuple(shape)
+        if 0 in shape:
+            return torch.empty(shape, dtype=dtype)
         size_bytes = math.prod(shape) * dtype.itemsize
         offset = self.reserve(size_bytes)
         view = self.view(offset, dtype, shape)
@@ -87,10 +90,12 @@ class SlabWriter:
             self._views[key] = view
         return view
 
-    def put(self, content: bytes) -> int:
-        """Where `content` now lies in the slab."""
-        offset = self.reserve(len(content))
-        self.view(offset, torch.uint8, (len(content),)).numpy()[:] = memoryview(content)
+    def spill(self, content: bytes) -> int:
+        """Where `content` now lies: on pages of its own, behind all that was placed, and
+        where other makers of the same batch do not write."""
+        offset = max(rounded_to_pages(self.end), self._spill_from)
+        with self._file.map(self._slab, rounded_to_pages(len(content)), offset) as mapping:
+            mapping[: len(content)] = content
         return offset
 
     def place_of(self, tensor: torch.Tensor) -> Place | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import zlib
-from collections.abc import Hashable
+from typing import Any
 
 MASK = (1 << 64) - 1
 MAX_GROUPS = 16
@@ -31,17 +32,15 @@ def epoch_key(base_seed: int, epoch: int) -> int:
     return mixed((base_seed + 0x9E3779B97F4A7C15 * (epoch + 1)) & MASK)
 
 
-def batch_key(epoch_key: int, ticket: int, first_index: Hashable) -> int:
+def batch_key(epoch_key: int, ticket: int, first_index: Any) -> int:
     """What all rows of batch `ticket` have in common.
 
     The index of its first sample is part of it because ranks often share the base seed:
     without it, all ranks would augment alike.
     """
-    number = (
-        first_index if type(first_index) is int else zlib.crc32(repr(first_index).encode())
-    )
+    number = first_index if type(first_index) is int else zlib.crc32(pickle.dumps(first_index))
     place = (ticket * 0x9E3779B97F4A7C15 + number * 0xD1B54A32D192ED03) & MASK
-    return epoch_key ^ mixed(place)
+    return mixed(epoch_key ^ mixed(place))
 
 
 def group_key(batch_key: int, row: int) -> int:

@@ -38,13 +38,20 @@ def is_known(sampler: Any) -> bool:
 class Order:
     """The batches of indices of one epoch."""
 
-    def __init__(self, sampler: Any, generator: torch.Generator | None, epoch: int) -> None:
+    def __init__(
+        self,
+        sampler: Any,
+        generator: torch.Generator | None,
+        epoch: int,
+        base_seed: int | None = None,
+    ) -> None:
         """Draw as torch does: the sampler's iterator first, then the base seed."""
         self._batches: Iterator[Any] | None = iter(sampler)
         self.epoch = epoch
-        self.base_seed = int(
-            torch.empty((), dtype=torch.int64).random_(generator=generator).item()
-        )
+        if base_seed is None:
+            drawn = torch.empty((), dtype=torch.int64).random_(generator=generator)
+            base_seed = int(drawn.item())
+        self.base_seed = base_seed
         self.key = epoch_key(self.base_seed, epoch)
 
     @property
@@ -104,10 +111,17 @@ class Draft:
         """Begin the epoch with this order; False if it is not what would be drawn now."""
         unchanged = _look(self._sampler) == self._look and all(
             torch.equal(g.get_state(), before)
-            for g, before in zip(self._generators, self._before, strict=True)
+            for g, before, drawn in zip(
+                self._generators, self._before, self._drawn, strict=True
+            )
+            if not torch.equal(before, drawn)
         )
         if unchanged:
-            self._set(self._drawn)
+            for g, before, drawn in zip(
+                self._generators, self._before, self._drawn, strict=True
+            ):
+                if not torch.equal(before, drawn):
+                    g.set_state(drawn)
             self._is_committed = True
         return unchanged
 

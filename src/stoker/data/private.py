@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import random
+from collections import deque
 from collections.abc import Iterator, Mapping
-from types import FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import torch
 from stoker.data.streams import Stream
 
 MAX_OBJECTS = 20_000
+LIBRARIES = {"abc", "builtins", "collections", "enum", "numpy", "torch", "typing"}
 NUMPY_BITS = {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"}
 
 
@@ -111,24 +113,27 @@ def objects_within(root: Any) -> Iterator[Any]:
     Looks at no more than 20,000 objects: a list of a million paths holds no generator.
     """
     seen: set[int] = set()
-    pending = [root]
+    pending = deque([root])  # breadth first: a long list must not use up what may be looked at
     while pending and len(seen) < MAX_OBJECTS:
-        found = pending.pop()
+        found = pending.popleft()
         if id(found) in seen or isinstance(
             found, str | bytes | int | float | type | ModuleType
         ):
             continue
         seen.add(id(found))
         yield found
-        if not (has_seed_setter(found) or isinstance(found, torch.Tensor | np.ndarray)):
-            pending.extend(reversed(list(_children(found))))
+        if not (has_seed_setter(found) or isinstance(found, torch.Tensor)):
+            pending.extend(_children(found))
 
 
 def _children(found: Any) -> Iterator[Any]:
     """What `found` holds directly. Runs no code of the user's: no properties, no iteration."""
-    if isinstance(found, dict):
+    if isinstance(found, np.ndarray):
+        if found.dtype.hasobject:
+            yield from list(found.flat[:MAX_OBJECTS])
+    elif isinstance(found, dict):
         yield from list(found.values())[:MAX_OBJECTS]
-    elif isinstance(found, list | tuple | set | frozenset):
+    elif isinstance(found, list | tuple | set | frozenset | deque):
         yield from list(found)[:MAX_OBJECTS]
     elif isinstance(found, functools.partial):
         yield from (found.func, found.args, found.keywords)
@@ -136,11 +141,15 @@ def _children(found: Any) -> Iterator[Any]:
         yield from (found.__self__, found.__func__)
     elif isinstance(found, FunctionType):
         yield from (cell.cell_contents for cell in found.__closure__ or () if _is_filled(cell))
-        yield found.__defaults__
+        yield from (found.__defaults__, found.__kwdefaults__)
+    elif isinstance(found, BuiltinMethodType) and not isinstance(found.__self__, ModuleType):
+        yield found.__self__
     attributes = getattr(found, "__dict__", None)
     if isinstance(attributes, Mapping):
         yield from list(attributes.values())
     for kind in type(found).__mro__:
+        if kind.__module__.partition(".")[0] not in LIBRARIES:
+            yield from (value for value in vars(kind).values() if not callable(value))
         slots = kind.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             member = kind.__dict__.get(name)

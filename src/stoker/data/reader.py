@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from stoker.data.keys import group_key, group_rows
@@ -37,28 +38,33 @@ class RowReader:
             (group_key(batch_key, first_row + start), indices[start : start + step])
             for start in range(0, len(indices), max(1, step))
         ]
-        return self.seeder.run(self._read, groups) if groups else []
+        return self.seeder.run(self._read, groups, group_key(batch_key, 0)) if groups else []
 
     def whole(self, batch_key: int, index: Any) -> Any:
         """`dataset[index]` without batching."""
-        return self._one(self._dataset.__getitem__, batch_key, 0, index)
+        key = group_key(batch_key, 0)
+        return self.seeder.run(partial(read_in_order, self._dataset), [(key, [index])], key)[0]
 
     def many(self, batch_key: int, indices: Any) -> Any:
         """All samples of a batch through the dataset's own `__getitems__`."""
-        return self._one(self._dataset.__getitems__, batch_key, 0, indices)
+        key = group_key(batch_key, 0)
+        read = partial(read_together, self._dataset)
+        return self.seeder.run(lambda given: [read(given)], [(key, indices)], key)[0]
 
     def collated(self, batch_key: int, rows: Any) -> Any:
         """What the user's `collate_fn` makes of `rows`; it may draw random numbers too."""
-        return self._one(self._collate, batch_key, -1, rows)
-
-    def _one(self, make: Callable[[Any], Any], batch_key: int, row: int, what: Any) -> Any:
-        """`make(what)`, seeded as a group at `row` is."""
-        groups = [(group_key(batch_key, row), what)]
-        return self.seeder.run(lambda given: [make(given)], groups)[0]
+        groups = [(group_key(batch_key, -1), rows)]
+        seed = group_key(batch_key, 0)
+        return self.seeder.run(lambda given: [self._collate(given)], groups, seed)[0]
 
     def _read(self, group: Sequence[Any]) -> Rows:
         if self._pool is not None and self.seeder.is_idle:
-            return list(self._pool.map(self._dataset.__getitem__, group))
+            one = partial(read_in_order, self._dataset)
+            return [
+                row
+                for rows in self._pool.map(one, ([index] for index in group))
+                for row in rows
+            ]
         return read_in_order(self._dataset, group)
 
 
@@ -69,4 +75,13 @@ def read_in_order(dataset: Any, indices: Sequence[Any]) -> Rows:
         return [dataset[(at := index)] for index in indices]
     except Exception as error:
         error.add_note(f"stoker: raised by dataset[{at!r}]")
+        raise
+
+
+def read_together(dataset: Any, indices: Any) -> Any:
+    """`dataset.__getitems__(indices)`; an exception says which indices they were."""
+    try:
+        return dataset.__getitems__(indices)
+    except Exception as error:
+        error.add_note(f"stoker: raised by dataset.__getitems__({indices!r:.200})")
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from stoker.data.private import private_streams
@@ -22,10 +22,13 @@ class Seeder:
     """
 
     def __init__(self, *roots: Any) -> None:
+        self._roots = roots
         self._torch = TorchStream()
         shared: list[Stream] = [self._torch, PythonStream(), NumpyStream()]
+        self._shared = shared
         self._watchable = [stream for stream in shared if stream.watchable]
-        self._all = [*shared, *private_streams(*roots)]
+        self._private = private_streams(*roots)
+        self._all = [*shared, *self._private]
         self._seeded = self._all
         self._watched: list[Stream] = []
         self._is_decided = False
@@ -36,30 +39,26 @@ class Seeder:
         return not self._seeded
 
     def run(
-        self, read: Callable[[Any], Iterable[T]], groups: Iterable[tuple[int, Any]]
+        self, read: Callable[[Any], Iterable[T]], groups: Sequence[tuple[int, Any]], seed: int
     ) -> list[T]:
         """`read` of each group, put together; before each, the streams are as its key says.
 
+        `seed` is what `torch.initial_seed()` shows while torch's stream is not drawn from.
         What `read` raises may follow from what it drew, so it counts only if nothing was
         drawn from that is only watched.
         """
-        groups = list(groups)
         while True:
-            self._begin(groups[0][0])
-            results: list[T] = []
+            if self._torch in self._watched:
+                self._torch.seed(seed)
+            for stream in self._watched:
+                stream.mark()
             try:
-                for key, group in groups:
-                    for stream in self._seeded:
-                        stream.seed(key)
-                    if not self._is_decided:
-                        self._decide(results, read, group)
-                    else:
-                        results += read(group)
+                results = self._read(read, groups, seed)
             except Exception:
                 if self._has_settled():
                     raise
             else:
-                if self._has_settled():
+                if self._has_settled() and results is not None:
                     return results
 
     def save(self) -> list[Any]:
@@ -70,23 +69,40 @@ class Seeder:
         for stream, state in zip(self._all, saved, strict=True):
             stream.restore(state)
 
-    def _begin(self, key: int) -> None:
-        """Mark what is watched. `torch.initial_seed()` shows a seed without drawing, so it
-        follows from `key` also where torch's stream is not drawn from."""
-        if self._torch in self._watched:
-            self._torch.seed(key)
-        for stream in self._watched:
-            stream.mark()
+    def _read(
+        self, read: Callable[[Any], Iterable[T]], groups: Sequence[tuple[int, Any]], seed: int
+    ) -> list[T] | None:
+        """All groups, once; None if the first showed that it must be read again."""
+        results: list[T] = []
+        for key, group in groups:
+            for stream in self._seeded:
+                stream.seed(key)
+            if self._is_decided:
+                results += read(group)
+                continue
+            # The first group: learn which streams are drawn from.
+            self._torch.seed(seed)
+            for stream in self._watchable:
+                stream.mark()
+            results += read(group)
+            self._is_decided = True
+            self._watch([stream for stream in self._watchable if not stream.moved()])
+            drew_from_seed = self._torch in self._seeded and key != seed
+            if self._finds_more() or drew_from_seed:
+                return None
+            for stream in self._watched:
+                stream.mark()
+        return results
 
-    def _decide(
-        self, results: list[T], read: Callable[[Any], Iterable[T]], group: Any
-    ) -> None:
-        """Read the first group, and learn which streams are drawn from."""
-        for stream in self._watchable:
-            stream.mark()
-        results += read(group)
-        self._is_decided = True
-        self._watch([stream for stream in self._watchable if not stream.moved()])
+    def _finds_more(self) -> bool:
+        """Whether reading made a private generator that was not there before."""
+        found = private_streams(*self._roots)
+        if len(found) == len(self._private):
+            return False
+        self._private = found
+        self._all = [*self._shared, *found]
+        self._watch(self._watched)
+        return True
 
     def _has_settled(self) -> bool:
         """Whether nothing that is only watched was drawn from; it is seeded from now on."""

@@ -81,7 +81,10 @@ class PythonStream:
     def save(self) -> Any:
         if self._raw is None:
             return self._generator.getstate()
-        return self._raw.read(), self._generator.gauss_next  # type: ignore[attr-defined]  # drawn in pairs
+        half = self._generator.gauss_next  # type: ignore[attr-defined]
+        self._generator.gauss_next = None  # type: ignore[attr-defined]
+        # or a sample would take it, which moves no word
+        return self._raw.read(), half
 
     def restore(self, saved: Any) -> None:
         if self._raw is None:

@@ -60,6 +60,7 @@ class Pending:
     whole: bool
     made: list[Made] = field(default_factory=list)
     raised: list[Raised] = field(default_factory=list)
+    has_words: bool = False
     differs: bool = False
     ended: bool = False
     abandoned: bool = False
@@ -86,11 +87,11 @@ class Engine:
             and not getattr(source.dataset, "__getitems__", None)
         )
         self.pace.splits = self._splits
-        desk = arena.take()
+        self._desk: int | None = arena.take()
         job = Job(
             cargo=Cargo(source.dataset, source.collate_fn, source.worker_init_fn),
             file=arena.file,
-            desk=desk,
+            desk=self._desk,
             results=None,  # type: ignore[arg-type]  # the crew puts its own in
             is_iterable=source.is_iterable,
             auto_collation=source.auto_collation,
@@ -198,7 +199,13 @@ class Engine:
         else:
             copies = self._arena.num_leased >= self.pace.max_leased()
             self._counters.copied_batches += copies
-            batch = assembled(self._arena, pending.slab, parts, copies=copies)
+            batch = assembled(
+                self._arena,
+                pending.slab,
+                parts,
+                has_words=len(parts) > 1 and pending.has_words,
+                copies=copies,
+            )
         if self._is_learning:
             self._learn_layout(batch, pending.num_rows)
         if parts[0].shape != "rows":
@@ -222,8 +229,11 @@ class Engine:
                 self._drop_if_done(place, pending)
 
     def close(self) -> None:
-        """End the crew; all slabs that were under way are free again."""
+        """End the crew; all slabs that were under way are free again. Safe to call twice."""
         self.crew.close()
+        if self._desk is not None:
+            self._arena.give_back(self._desk)
+            self._desk = None
         for pending in self._pending.values():
             self._arena.give_back(pending.slab)
         self._pending.clear()
@@ -241,6 +251,7 @@ class Engine:
         if max(map(len, pickled)) > MAX_MESSAGE_BYTES // 2:
             return False
         shape = "part" if self._layout else "rows"
+        pending.has_words = self._layout is not None and self._layout.has_words
         pending.whole, pending.tasks_left = False, len(parts)
         for part, content in zip(parts, pickled, strict=True):
             self._send_make(place, pending, part, content, shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 import weakref
@@ -36,7 +37,8 @@ class Epoch:
         """Whether there is nothing more to come."""
         self.reported_length: int | None = None
         """What `len()` said of an iterable dataset; more batches than that are warned of."""
-        self._dropped = weakref.finalize(self, feeder.dropped_runs.append, number)
+        self._pid = os.getpid()
+        self._dropped = weakref.finalize(self, feeder.when_dropped(), number)
         self._dropped.atexit = False
 
     def __iter__(self) -> Epoch:
@@ -72,6 +74,11 @@ class Epoch:
     def _timed_next(self) -> Any:
         if self.is_over:
             raise StopIteration
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                "this iterator belongs to the process that made it; call iter() on the loader "
+                f"in this one (pid {os.getpid()}, made in {self._pid})"
+            )
         began = time.perf_counter()
         try:
             batch = self._next_batch()
@@ -96,9 +103,16 @@ class Epoch:
         return batch
 
     def _finish(self) -> None:
+        """The epoch is delivered, or what the user's dataset raised has ended it."""
         self.is_over = True
         self._dropped.detach()
+        if self._leaves_batches():
+            self.feeder.dropped_runs.append(self.number)
         self.feeder.epoch_ended()
+
+    def _leaves_batches(self) -> bool:
+        """Whether batches are under way that nobody will ask for."""
+        return False
 
     def _warn_of_length(self, length: int) -> None:
         text = (
@@ -165,6 +179,9 @@ class MapEpoch(Epoch):
             return self._made_here_instead(ticket, indices, error)
         finally:
             self.feeder.refill(self.run, engine)
+
+    def _leaves_batches(self) -> bool:
+        return bool(self.run.under_way)
 
     def _ready_ticket(self, engine: Engine) -> int | None:
         """The next ticket in order if it is ready; any that is, without order."""

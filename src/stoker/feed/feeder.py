@@ -6,6 +6,7 @@ import os
 import warnings
 import weakref
 from collections import deque
+from collections.abc import Callable
 
 from torch.utils.data import get_worker_info
 
@@ -36,11 +37,15 @@ class Holdings:
         self.arena: Arena | None = None
         self.engine: Engine | None = None
 
-    def release(self) -> None:
-        """End the crew and let go of the memory. Safe to call twice."""
+    def end_crew(self) -> None:
+        """End the workers."""
         if self.engine is not None:
             self.engine.close()
             self.engine = None
+
+    def release(self) -> None:
+        """End the crew and let go of the memory. Safe to call twice."""
+        self.end_crew()
         if self.arena is not None:
             self.arena.close()
             self.arena = None
@@ -156,6 +161,16 @@ class Feeder:
             self.engine.resize(self._workers, self._base_seed)
         return self.engine
 
+    def when_dropped(self) -> Callable[[int], None]:
+        """What to do with the number of a run whose iterator is dropped before its end.
+
+        Holds nothing of this feeder, which would hold itself by it.
+        """
+        dropped, holdings = self.dropped_runs, self._holdings
+        if self.source.keeps_workers is not False:
+            return dropped.append
+        return lambda _: holdings.end_crew()
+
     def observe(self, make_s: float, step_s: float) -> None:
         """A batch was made inline. With "auto", this is where workers are decided on."""
         if self._automatic is None:
@@ -228,9 +243,7 @@ class Feeder:
         """End the workers; the next epoch starts new ones."""
         self._draft = None
         self.dropped_runs.clear()
-        if self._holdings.engine is not None:
-            self._holdings.engine.close()
-            self._holdings.engine = None
+        self._holdings.end_crew()
 
     def close(self) -> None:
         """End everything. The loader can be iterated again, with new workers."""
@@ -246,7 +259,12 @@ class Feeder:
     def _begun_epoch(self) -> Epoch:
         """Draw a new order; start, keep or replace the crew."""
         source = self.source
-        order = Order(source.sampler, source.generator, self._epochs)
+        # torch's kept workers keep their seeds, and with them the draw of a new base seed.
+        keeps_seed = (
+            self.plan.seeding == "worker" and source.keeps_workers and self.engine is not None
+        )
+        base_seed = self._base_seed if keeps_seed else None
+        order = Order(source.sampler, source.generator, self._epochs, base_seed)
         self._base_seed = order.base_seed
         self._runs += 1
         with_crew = self._workers > 0 and not _is_in_a_worker()
@@ -264,7 +282,7 @@ class Feeder:
     def _renew_crew(self) -> None:
         """Leave the crew as it is if it still holds what the script's dataset holds."""
         keeps = self.source.keeps_workers
-        look = fingerprint(self.source.dataset) if keeps is None else ()
+        look = _look(self.source)
         engine = self.engine
         if engine is not None:
             has_lanes = self.source.is_iterable or self.plan.seeding == "worker"
@@ -306,7 +324,7 @@ class Feeder:
             self.engine is not None
             and run.order.epoch == self._epochs
             and self.engine.serves(self.source, self.plan)
-            and (self.source.keeps_workers or fingerprint(self.source.dataset) == self._look)
+            and _look(self.source) == self._look
         )
         if unchanged and run.draft.committed():
             self._wasted_drafts = 0
@@ -337,6 +355,11 @@ class Feeder:
         """The epoch that somebody still iterates."""
         epoch = self._current() if self._current is not None else None
         return None if epoch is None or epoch.is_over else epoch
+
+
+def _look(source: Source) -> Fingerprint:
+    """How the user's objects look that workers have copies of."""
+    return fingerprint((source.dataset, source.collate_fn, source.worker_init_fn))
 
 
 def _is_in_a_worker() -> bool:

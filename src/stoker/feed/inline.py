@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch.utils.data._utils.collate import default_collate
-from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+from torch.utils.data._utils.collate import default_convert
+from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
-from stoker.data.reader import RowReader
+from stoker.crew.collate import is_default
+from stoker.data.reader import RowReader, read_in_order, read_together
 from stoker.feed.source import Source
 from stoker.plan import Plan
 
@@ -22,20 +23,18 @@ class InlineMaker:
     def __init__(self, source: Source, plan: Plan) -> None:
         self._source = source
         self._has_getitems = bool(getattr(source.dataset, "__getitems__", None))
-        self._draws_nothing = source.collate_fn is default_collate
+        self._converts = source.collate_fn is default_convert
+        self._collate_draws = not is_default(source.collate_fn)
         self._reader: RowReader | None = None
         if plan.seeding == "position":
             self._reader = RowReader(
                 source.dataset, source.collate_fn, plan.threads_per_worker
             )
-        self._fetcher = _MapDatasetFetcher(
-            source.dataset, source.auto_collation, source.collate_fn, source.drop_last
-        )
 
     def make(self, indices: Any, batch_key: int) -> Any:
         """The batch of `indices`."""
         if self._reader is None:
-            return self._fetcher.fetch(indices)
+            return self._made_as_torch(indices)
         saved = self._reader.seeder.save()
         try:
             return self._made(self._reader, indices, batch_key)
@@ -45,14 +44,21 @@ class InlineMaker:
     def _made(self, reader: RowReader, indices: Any, batch_key: int) -> Any:
         collate = self._source.collate_fn
         if not self._source.auto_collation:
-            return collate(reader.whole(batch_key, indices))
+            row = reader.whole(batch_key, indices)
+            return collate(row) if self._converts else reader.collated(batch_key, row)
         if self._has_getitems:
             rows = reader.many(batch_key, indices)
         else:
             rows = reader.rows(batch_key, indices, 0, len(indices))
-        if self._draws_nothing:
-            return collate(rows)
-        return reader.collated(batch_key, rows)
+        return reader.collated(batch_key, rows) if self._collate_draws else collate(rows)
+
+    def _made_as_torch(self, indices: Any) -> Any:
+        """`seeding="worker"`: nothing is seeded."""
+        dataset = self._source.dataset
+        if not self._source.auto_collation:
+            return self._source.collate_fn(read_in_order(dataset, [indices])[0])
+        read = read_together if self._has_getitems else read_in_order
+        return self._source.collate_fn(read(dataset, indices))
 
 
 def inline_stream(source: Source) -> _IterableDatasetFetcher:

@@ -13,6 +13,10 @@ COST_WEIGHT = 0.05
 FORGETTING = 0.995
 """Of the slowest task, a finished one: half of it after 140."""
 
+PAGE_BYTES = 4096
+MARGIN_BYTES = 65_536
+"""Shared memory beside batches: the table of what workers do, lists of indices."""
+
 WINDOW_TASKS = 32
 """The window is reckoned anew after that many finished tasks."""
 
@@ -65,7 +69,7 @@ class Pace:
             return MAX_LEASED
         if not self.batch_bytes:
             return 0
-        return min(MAX_LEASED, max(0, budget // self.batch_bytes - self.window()))
+        return min(MAX_LEASED, max(0, self._slabs_within(budget) - self.window()))
 
     def rows_took(self, rows: int, elapsed_ns: int) -> None:
         """A task of `rows` rows took its worker that long."""
@@ -107,6 +111,10 @@ class Pace:
                 "them. Lower prefetch_factor, or leave it out, or raise memory_budget"
             )
 
+    def _slabs_within(self, budget: int) -> int:
+        """How many batches `budget` holds, beside the pages that go with them."""
+        return (budget - MARGIN_BYTES) // (self.batch_bytes + PAGE_BYTES)
+
     def _window_now(self) -> int:
         tickets = self._window_wanted()
         budget = self._plan.memory_budget_bytes
@@ -114,7 +122,7 @@ class Pace:
             return tickets
         if not self.batch_bytes:
             return 1  # until it is known what a batch takes
-        return max(1, min(tickets, budget // self.batch_bytes - 1))
+        return max(1, min(tickets, self._slabs_within(budget) - 1))
 
     def _window_wanted(self) -> int:
         workers = max(1, self._workers)

@@ -48,8 +48,10 @@ class Run:
             indices = self._indices.pop(ticket)
         else:
             ticket, indices = self._ticket, self._source.next_batch()
-            if self._are_batches and not isinstance(indices, SLICEABLE):
-                indices = list(indices)
+            if self._are_batches and (
+                type(indices) is list or not isinstance(indices, SLICEABLE)
+            ):
+                indices = list(indices)  # a sampler may yield the same list, filled anew
             self._ticket += 1
         return ticket, indices, self.key(ticket, indices)
 

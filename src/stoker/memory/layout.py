@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 ALIGNMENT_BYTES = 64
@@ -21,18 +21,27 @@ class RowSpec(NamedTuple):
     row_bytes: int
 
 
-RowLayout = tuple[RowSpec, ...]
-"""A sample's leaves in the order in which collating meets them."""
+class RowLayout(NamedTuple):
+    """What collated rows look like."""
+
+    specs: tuple[RowSpec, ...] = ()
+    """A sample's leaves in the order in which collating meets them."""
+
+    skeleton: Hashable = None
+    """Keys and nesting, with a letter in place of each leaf."""
+
+    has_words: bool = False
+    """Whether there are strings: they are not in the slab, each part brings its own."""
 
 
-def leaf_offsets(layout: Sequence[RowSpec], num_rows: int) -> list[int]:
+def leaf_offsets(specs: Sequence[RowSpec], num_rows: int) -> list[int]:
     """Where each leaf of a batch of `num_rows` starts.
 
     Two leaves with rows of 10 and 4 bytes, 8 rows: [0, 128].
     """
     offsets = []
     end = 0
-    for spec in layout:
+    for spec in specs:
         start = aligned(end)
         offsets.append(start)
         end = start + spec.row_bytes * num_rows
