@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import IterableDataset, IterDataPipe, MapDataPipe
+from torch.utils.data import Dataset, IterableDataset, IterDataPipe, MapDataPipe
 
 from stoker.errors import PlanError
 from stoker.feed.epoch import Epoch
@@ -38,7 +38,7 @@ class DataLoader(TorchDataLoader[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Any = None,

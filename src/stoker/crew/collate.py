@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch.utils.data._utils import collate as torch_collate
 
-from stoker.crew.parcel import is_plain
 from stoker.crew.writer import SlabWriter
+from stoker.data.tensors import is_plain
 from stoker.memory.layout import RowLayout, leaf_offsets
 
 CollateMap = dict[Any, Callable[..., Any]]

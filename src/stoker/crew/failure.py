@@ -6,6 +6,7 @@ import importlib
 import operator
 import pickle
 import traceback
+from typing import Any
 
 MAX_ERROR_BYTES = 100_000
 MAX_TEXT_CHARACTERS = 20_000
@@ -19,41 +20,58 @@ class WorkerTraceback(Exception):
 
 
 def packed_error(error: BaseException, where: str) -> bytes:
-    """`error` with its traceback as text; only its type's name if it does not pickle."""
+    """`error` with its traceback as text; in pieces if it does not pickle as it is."""
     text = "".join(traceback.format_exception(error))[-MAX_TEXT_CHARACTERS:]
-    try:
-        content = pickle.dumps((error, text, where))
-        pickle.loads(content)  # some exceptions pickle and cannot be made again
-        if len(content) <= MAX_ERROR_BYTES:
-            return content
-    except Exception:  # whatever the user's exception does when it is pickled
-        pass
-    stand_in = (_names(type(error)), str(error)[-MAX_TEXT_CHARACTERS:])
-    return pickle.dumps((stand_in, text, where))
+    kind = type(error)
+    notes = getattr(error, "__notes__", [])
+    whole = _pickled((error, text, where))
+    if whole and len(whole) <= MAX_ERROR_BYTES:
+        return whole
+    named = (kind.__module__, kind.__qualname__)
+    state = {name: value for name, value in vars(error).items() if _pickled(value)}
+    for args in (error.args, (str(error)[-MAX_TEXT_CHARACTERS:],)):
+        pieces = _pickled(((named, args, state), text, where))
+        if pieces and len(pieces) <= MAX_ERROR_BYTES:
+            return pieces
+        state = {"__notes__": notes}
+    return pickle.dumps(
+        ((named, (f"{kind.__name__} with a very long message",), {}), text, where)
+    )
 
 
 def unpacked_error(content: bytes) -> BaseException:
     """The exception, with its original type, to be raised in the loop."""
     error, text, where = pickle.loads(content)
     if isinstance(error, tuple):
-        names, message = error
-        error = _same_type(names, message)
+        error = _put_together(*error)
     error.__cause__ = WorkerTraceback(text)
     error.add_note(f"stoker: raised in DataLoader worker process {where}")
     return error  # type: ignore[no-any-return]  # what was pickled was one
 
 
-def _names(kind: type) -> tuple[str, str]:
-    return kind.__module__, kind.__qualname__
-
-
-def _same_type(names: tuple[str, str], message: str) -> BaseException:
-    """An exception of the type called `names`, or a RuntimeError that says it."""
+def _pickled(found: Any) -> bytes:
+    """`found` as bytes that can be read again; empty if it does not pickle and unpickle."""
     try:
-        kind = operator.attrgetter(names[1])(importlib.import_module(names[0]))
-        made = kind(message)
-        if isinstance(made, BaseException):
-            return made
-    except Exception:  # the user's constructor wants something else
-        pass
-    return RuntimeError(f"{names[0]}.{names[1]}: {message}")
+        content = pickle.dumps(found)
+        pickle.loads(content)
+    except Exception:  # whatever the user's object raises
+        return b""
+    return content
+
+
+def _put_together(
+    named: tuple[str, str], args: tuple[Any, ...], state: dict[str, Any]
+) -> BaseException:
+    """An exception of the type called `named` without its constructor, which may want other
+    arguments; a RuntimeError that says the name where the type cannot be found here."""
+    try:
+        kind = operator.attrgetter(named[1])(importlib.import_module(named[0]))
+    except (ImportError, AttributeError):
+        error: BaseException = RuntimeError(
+            f"{named[0]}.{named[1]}: {args[0] if args else ''}"
+        )
+    else:
+        error = kind.__new__(kind)
+        error.args = args
+    error.__dict__.update(state)
+    return error

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from stoker.crew.writer import SlabWriter
+from stoker.data.tensors import is_plain
 from stoker.memory.slab import SlabFile, rounded_to_pages
 
 MAX_INLINE_BYTES = 32_768
@@ -211,19 +212,6 @@ def packed(batch: Any, writer: SlabWriter) -> Parcel:
         return Packer(writer, survey.shared()).packed(batch)
 
 
-def is_plain(tensor: torch.Tensor) -> bool:
-    """Whether `tensor` is only its bytes: anything else pickles in its own way."""
-    return (
-        tensor.layout is torch.strided
-        and not tensor.is_nested
-        and tensor.device.type == "cpu"
-        and not (
-            tensor.requires_grad or tensor.is_quantized or tensor.is_neg() or tensor.is_conj()
-        )
-        and not tensor.__dict__
-    )
-
-
 def _extent(tensor: torch.Tensor) -> int:
     """Elements of the storage from the first to behind the last that `tensor` shows."""
     return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
@@ -272,11 +260,6 @@ class Leaves:
         self._exporter = exporter
         self._least_shared_bytes = math.inf if copies else SMALL_LEAF_BYTES
         self._storages: dict[int, torch.UntypedStorage] = {}
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module == "stoker.crew.parcel" and name.endswith("leaf"):
-            return getattr(self, name)
-        return super().find_class(module, name)  # type: ignore[misc]  # typeshed lacks it
 
     def leaf(self, number: int, dtype: str, shape: tuple[int, ...]) -> torch.Tensor:
         offset, size_bytes = self._buffers[2 * number], self._buffers[2 * number + 1]

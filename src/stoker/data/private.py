@@ -8,8 +8,15 @@ from __future__ import annotations
 import functools
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping
-from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+from collections.abc import Iterator
+from types import (
+    BuiltinMethodType,
+    CellType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
@@ -18,7 +25,10 @@ import torch
 from stoker.data.streams import Stream
 
 MAX_OBJECTS = 20_000
-LIBRARIES = {"abc", "builtins", "collections", "enum", "numpy", "torch", "typing"}
+LIBRARIES = {
+    *("abc", "builtins", "collections", "ctypes", "enum", "multiprocessing"),
+    *("numpy", "random", "torch", "typing"),
+}
 NUMPY_BITS = {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"}
 
 
@@ -140,27 +150,40 @@ def _children(found: Any) -> Iterator[Any]:
     elif isinstance(found, MethodType):
         yield from (found.__self__, found.__func__)
     elif isinstance(found, FunctionType):
-        yield from (cell.cell_contents for cell in found.__closure__ or () if _is_filled(cell))
+        yield from (cell.cell_contents for cell in found.__closure__ or () if is_filled(cell))
         yield from (found.__defaults__, found.__kwdefaults__)
     elif isinstance(found, BuiltinMethodType) and not isinstance(found.__self__, ModuleType):
         yield found.__self__
-    attributes = getattr(found, "__dict__", None)
-    if isinstance(attributes, Mapping):
-        yield from list(attributes.values())
+    yield from attributes(found)
+    for kind in own_classes(found):
+        yield from (value for value in vars(kind).values() if not callable(value))
+
+
+def attributes(found: Any) -> Iterator[Any]:
+    """Values of the instance's attributes, slots included."""
+    yield from list(getattr(found, "__dict__", {}).values())
     for kind in type(found).__mro__:
-        if kind.__module__.partition(".")[0] not in LIBRARIES:
-            yield from (value for value in vars(kind).values() if not callable(value))
         slots = kind.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             member = kind.__dict__.get(name)
-            if member is not None and hasattr(member, "__objclass__"):
+            if isinstance(member, MemberDescriptorType):
                 try:
                     yield member.__get__(found, kind)
                 except AttributeError:
                     continue  # a slot that was never filled
 
 
-def _is_filled(cell: Any) -> bool:
+def own_classes(found: Any) -> list[type]:
+    """The classes of `found` that are the user's: their attributes are state, too."""
+    return [
+        kind
+        for kind in type(found).__mro__
+        if kind.__module__.partition(".")[0] not in LIBRARIES
+    ]
+
+
+def is_filled(cell: CellType) -> bool:
+    """Whether a closure's variable has a value."""
     try:
         return cell.cell_contents is not None
     except ValueError:
