@@ -195,20 +195,6 @@ def test_a_generator_made_when_the_first_sample_is_read() -> None:
     assert difference(stream(datasets[0], 2), stream(datasets[1], 0)) == ""
 
 
-def test_two_loaders_side_by_side() -> None:
-    """Both draw their order from torch's default generator: it must not matter when."""
-    batches = []
-    for workers in (0, 2):
-        seed_everything(5)
-        arguments: dict[str, Any] = {"batch_size": 16, "shuffle": True, "num_workers": workers}
-        with (
-            stoker_loader(Reads(itself), **arguments) as left,
-            stoker_loader(Reads(itself), **arguments) as right,
-        ):
-            batches.append(list(zip(left, right, strict=True)))
-    assert difference(*batches) == ""
-
-
 @pytest.mark.parametrize("costly", [False, True])
 def test_rows_of_several_types(costly: bool) -> None:
     def make(index: int) -> torch.Tensor:

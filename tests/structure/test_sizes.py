@@ -55,9 +55,7 @@ def test_no_test_file_is_too_long() -> None:
 
 
 def test_no_function_is_too_long() -> None:
-    lines = {
-        where: (node.end_lineno or 0) - node.lineno + 1 for _, node, where in functions()
-    }
+    lines = {where: (node.end_lineno or 0) - node.lineno + 1 for _, node, where in functions()}
     assert {where: long for where, long in lines.items() if long > FUNCTION_LINES} == {}
 
 
@@ -120,8 +118,7 @@ def test_no_class_has_too_many_public_methods() -> None:
     ]
     methods = {
         place(path, node): sum(
-            isinstance(each, Function) and not each.name.startswith("_")
-            for each in node.body
+            isinstance(each, Function) and not each.name.startswith("_") for each in node.body
         )
         for path, node in classes
     }

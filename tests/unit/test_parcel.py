@@ -41,10 +41,10 @@ def trip(request: pytest.FixtureRequest, file: SlabFile) -> Trip:
     def trip(batch: Any) -> Any:
         writer = SlabWriter(file)
         writer.begin(slab)
-        parcel = packed(batch, writer)
+        parcel = fetched(packed(batch, writer), file, slab)
         mapping = file.map(slab, rounded_to_pages(parcel.used_bytes))
         exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
-        return unpacked(fetched(parcel, mapping), exporter, copies=request.param == "copies")
+        return unpacked(parcel, exporter, copies=request.param == "copies")
 
     return trip
 

@@ -27,21 +27,26 @@ def nothing(_: Any) -> None:
     return None
 
 
+def one(seeder: Seeder, key: int, read: Callable[[Any], Any]) -> Any:
+    """What `read` gives as the only group of a task."""
+    return seeder.run(lambda given: [read(given)], lambda: [(key, None)], key)[0]
+
+
 @draws
 def test_the_same_key_gives_the_same_numbers(draw: Callable[[], float]) -> None:
     first, second = Seeder(None), Seeder(None)
-    expected = [first.run(key, lambda _: draw(), None) for key in (1, 2, 3)]
+    expected = [one(first, key, lambda _: draw()) for key in (1, 2, 3)]
     for key in (3, 1, 2):
-        assert second.run(key, lambda _: draw(), None) == expected[key - 1]
+        assert one(second, key, lambda _: draw()) == expected[key - 1]
 
 
 @draws
 def test_a_late_draw_is_read_again_seeded(draw: Callable[[], float]) -> None:
-    expected = Seeder(None).run(7, lambda _: draw(), None)
+    expected = one(Seeder(None), 7, lambda _: draw())
     seeder = Seeder(None)
     for key in range(5):
-        seeder.run(key, nothing, None)
-    assert seeder.run(7, lambda _: draw(), None) == expected
+        one(seeder, key, nothing)
+    assert one(seeder, 7, lambda _: draw()) == expected
 
 
 @draws
@@ -50,21 +55,21 @@ def test_a_late_draw_that_raises_raises_the_same(draw: Callable[[], float]) -> N
         raise ValueError(draw())
 
     seeder = Seeder(None)
-    seeder.run(1, nothing, None)
+    one(seeder, 1, nothing)
     with pytest.raises(ValueError) as late:  # noqa: PT011 - the number is compared
-        seeder.run(7, read, None)
+        one(seeder, 7, read)
     with pytest.raises(ValueError) as early:  # noqa: PT011
-        Seeder(None).run(7, read, None)
+        one(Seeder(None), 7, read)
     assert late.value.args == early.value.args
 
 
 @pytest.mark.parametrize("name", ["random", "numpy"])
 def test_a_stream_that_is_not_drawn_from_is_not_seeded(name: str) -> None:
     seeder = Seeder(None)
-    seeder.run(1, nothing, None)
+    one(seeder, 1, nothing)
     stream = PythonStream() if name == "random" else NumpyStream()
     stream.mark()
-    seeder.run(2, nothing, None)
+    one(seeder, 2, nothing)
     assert not stream.moved()
 
 
@@ -87,7 +92,7 @@ def test_state_is_put_back(draw: Callable[[], float]) -> None:
     seeder = Seeder(None)
     for key in range(4):
         saved = seeder.save()
-        seeder.run(key, draw_all, None)
+        one(seeder, key, draw_all)
         seeder.restore(saved)
         numbers.append(draw())
     assert numbers == expected
@@ -98,16 +103,16 @@ def test_half_a_pair_of_the_callers_is_not_given_to_a_sample(
     draw: Callable[[], float],
 ) -> None:
     """Normal numbers are made in pairs: the caller drew one and may want the other."""
-    expected = Seeder(None).run(7, lambda _: draw(), None)
+    expected = one(Seeder(None), 7, lambda _: draw())
     seed_all()
     random.gauss(0, 1)
     np.random.randn()
     seeder = Seeder(None)
     saved = seeder.save()
-    seeder.run(1, nothing, None)
+    one(seeder, 1, nothing)
     seeder.restore(saved)
     seeder.save()
-    assert seeder.run(7, lambda _: draw(), None) == expected
+    assert one(seeder, 7, lambda _: draw()) == expected
 
 
 def test_a_private_generator_is_seeded_and_put_back() -> None:
@@ -115,7 +120,7 @@ def test_a_private_generator_is_seeded_and_put_back() -> None:
     seeder = Seeder([generator])
     before = generator.bit_generator.state
     saved = seeder.save()
-    numbers = [seeder.run(key, lambda _: generator.random(), None) for key in (1, 2, 1)]
+    numbers = [one(seeder, key, lambda _: generator.random()) for key in (1, 2, 1)]
     seeder.restore(saved)
     assert numbers[0] == numbers[2] != numbers[1]
     assert generator.bit_generator.state == before
@@ -124,16 +129,16 @@ def test_a_private_generator_is_seeded_and_put_back() -> None:
 @draws
 def test_a_late_draw_of_an_idle_reader_is_noticed(draw: Callable[[], float]) -> None:
     seeder = Seeder(None)
-    seeder.run(1, nothing, None)
-    done, _ = seeder.run_idle(2, lambda _: draw(), None)
-    assert not done
+    one(seeder, 1, nothing)
+    assert seeder.is_idle
+    one(seeder, 2, lambda _: draw())
     assert not seeder.is_idle
 
 
 def test_idle_only_while_nothing_is_drawn() -> None:
     seeder = Seeder(None)
     assert not seeder.is_idle
-    seeder.run(1, nothing, None)
+    one(seeder, 1, nothing)
     assert seeder.is_idle
-    seeder.run(2, lambda _: random.random(), None)
+    one(seeder, 2, lambda _: random.random())
     assert not seeder.is_idle

@@ -37,7 +37,7 @@ def test_a_batch_of_unknown_cost_is_split_as_far_as_it_can_be() -> None:
 
 
 def test_costly_samples_are_shared_out() -> None:
-    assert len(spans(32, rows_per_task(1e7, 32))) == 8
+    assert len(spans(32, rows_per_task(1e7, 32))) == 16
 
 
 def test_the_window_does_not_grow_with_the_workers_times_batches() -> None:

@@ -294,6 +294,8 @@ class Leaves:
 
     def storage_leaf(self, number: int) -> torch.UntypedStorage:
         offset, size_bytes = self._buffers[2 * number], self._buffers[2 * number + 1]
+        if not size_bytes:
+            return torch.UntypedStorage(0)
         flat = torch.frombuffer(
             self._exporter, dtype=torch.uint8, count=size_bytes, offset=offset
         )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from stoker.errors import BudgetError
 from stoker.memory.layout import aligned
 from stoker.memory.slab import TASK_PART_OFFSET, SlabFile, rounded_to_pages
 
@@ -73,12 +74,19 @@ class SlabWriter:
         """The next free place with room for `size_bytes`."""
         offset = aligned(self.end)
         self.end = offset + size_bytes
+        if self.end > TASK_PART_OFFSET:
+            raise BudgetError(
+                f"one batch takes {self.end:,} bytes, at most {TASK_PART_OFFSET:,} fit. "
+                "Lower batch_size"
+            )
         return offset
 
     def view(self, offset: int, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
         """The tensor at `offset` of this slab. Shared with later batches in the same place."""
         key = (self._slab, offset, dtype, shape)
         view = self._views.get(key)
+        if 0 in shape:
+            return torch.empty(shape, dtype=dtype)
         if view is None:
             if len(self._views) >= MAX_VIEWS:
                 self._views.clear()

@@ -40,7 +40,7 @@ def batch_key(epoch_key: int, ticket: int, first_index: Any) -> int:
     """
     number = first_index if type(first_index) is int else zlib.crc32(pickle.dumps(first_index))
     place = (ticket * 0x9E3779B97F4A7C15 + number * 0xD1B54A32D192ED03) & MASK
-    return mixed(epoch_key ^ mixed(place))
+    return mixed((epoch_key + place) & MASK)
 
 
 def group_key(batch_key: int, row: int) -> int:

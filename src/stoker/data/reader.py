@@ -33,29 +33,35 @@ class RowReader:
 
         `first_row` is where a group starts; `num_rows` is that of the whole batch.
         """
-        step = len(indices) if self.seeder.is_idle else group_rows(num_rows)
-        groups = [
-            (group_key(batch_key, first_row + start), indices[start : start + step])
-            for start in range(0, len(indices), max(1, step))
-        ]
-        return self.seeder.run(self._read, groups, group_key(batch_key, 0)) if groups else []
+
+        def grouped() -> list[tuple[int, Sequence[Any]]]:
+            step = len(indices) if self.seeder.is_idle else group_rows(num_rows)
+            return [
+                (group_key(batch_key, first_row + start), indices[start : start + step])
+                for start in range(0, len(indices), max(1, step))
+            ]
+
+        return self.seeder.run(self._read, grouped, group_key(batch_key, 0))
 
     def whole(self, batch_key: int, index: Any) -> Any:
         """`dataset[index]` without batching."""
-        key = group_key(batch_key, 0)
-        return self.seeder.run(partial(read_in_order, self._dataset), [(key, [index])], key)[0]
+        return self._one(
+            lambda given: read_in_order(self._dataset, [given])[0], batch_key, 0, index
+        )
 
     def many(self, batch_key: int, indices: Any) -> Any:
         """All samples of a batch through the dataset's own `__getitems__`."""
-        key = group_key(batch_key, 0)
-        read = partial(read_together, self._dataset)
-        return self.seeder.run(lambda given: [read(given)], [(key, indices)], key)[0]
+        return self._one(partial(read_together, self._dataset), batch_key, 0, indices)
 
     def collated(self, batch_key: int, rows: Any) -> Any:
         """What the user's `collate_fn` makes of `rows`; it may draw random numbers too."""
-        groups = [(group_key(batch_key, -1), rows)]
+        return self._one(self._collate, batch_key, -1, rows)
+
+    def _one(self, make: Callable[[Any], Any], batch_key: int, row: int, what: Any) -> Any:
+        """`make(what)`, seeded as a group at `row` is."""
+        groups = [(group_key(batch_key, row), what)]
         seed = group_key(batch_key, 0)
-        return self.seeder.run(lambda given: [self._collate(given)], groups, seed)[0]
+        return self.seeder.run(lambda given: [make(given)], lambda: groups, seed)[0]
 
     def _read(self, group: Sequence[Any]) -> Rows:
         if self._pool is not None and self.seeder.is_idle:

@@ -39,10 +39,14 @@ class Seeder:
         return not self._seeded
 
     def run(
-        self, read: Callable[[Any], Iterable[T]], groups: Sequence[tuple[int, Any]], seed: int
+        self,
+        read: Callable[[Any], Iterable[T]],
+        grouped: Callable[[], Sequence[tuple[int, Any]]],
+        seed: int,
     ) -> list[T]:
         """`read` of each group, put together; before each, the streams are as its key says.
 
+        `grouped` gives keys and groups; it is asked again where they are read again.
         `seed` is what `torch.initial_seed()` shows while torch's stream is not drawn from.
         What `read` raises may follow from what it drew, so it counts only if nothing was
         drawn from that is only watched.
@@ -53,7 +57,7 @@ class Seeder:
             for stream in self._watched:
                 stream.mark()
             try:
-                results = self._read(read, groups, seed)
+                results = self._read(read, grouped(), seed)
             except Exception:
                 if self._has_settled():
                     raise
@@ -61,12 +65,13 @@ class Seeder:
                 if self._has_settled() and results is not None:
                     return results
 
-    def save(self) -> list[Any]:
+    def save(self) -> list[tuple[Stream, Any]]:
         """The state of all streams, to be put back after work in the caller's process."""
-        return [stream.save() for stream in self._all]
+        return [(stream, stream.save()) for stream in self._all]
 
-    def restore(self, saved: list[Any]) -> None:
-        for stream, state in zip(self._all, saved, strict=True):
+    def restore(self, saved: list[tuple[Stream, Any]]) -> None:
+        """Put the states back."""
+        for stream, state in saved:
             stream.restore(state)
 
     def _read(

@@ -359,7 +359,8 @@ class Feeder:
 
 def _look(source: Source) -> Fingerprint:
     """How the user's objects look that workers have copies of."""
-    return fingerprint((source.dataset, source.collate_fn, source.worker_init_fn))
+    users = (source.dataset, source.collate_fn, source.worker_init_fn)
+    return tuple(fingerprint(each) for each in users)
 
 
 def _is_in_a_worker() -> bool:

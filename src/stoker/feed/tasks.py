@@ -21,7 +21,7 @@ READY_BATCHES = 2
 def rows_per_task(row_cost_ns: float | None, num_rows: int) -> int:
     """How many rows of a batch one worker makes; always whole seeding groups.
 
-    32 rows of 2 ms: groups of 4, so tasks of 8. Unknown cost: one group.
+    32 rows of 2 ms: groups of 2, so tasks of 10. Unknown cost: one group.
     """
     group = group_rows(num_rows)
     if row_cost_ns is None:
