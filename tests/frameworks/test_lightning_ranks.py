@@ -65,8 +65,9 @@ def test_every_setting_survives_the_re_creation(ranks: list[Seen], case: str) ->
 
 
 def test_what_is_compared_can_be_told_apart() -> None:
-    auto: Loader = stoker.DataLoader([1], num_workers="auto")
-    fixed: Loader = stoker.DataLoader([1], num_workers=int(stoker.AUTO), prefetch_factor=2)
+    dataset: Any = [1]
+    auto: Loader = stoker.DataLoader(dataset, num_workers="auto")
+    fixed: Loader = stoker.DataLoader(dataset, num_workers=int(stoker.AUTO), prefetch_factor=2)
     assert settings_of(auto)["num_workers"] == "stoker.AUTO"
     assert settings_of(auto)["num_workers"] != settings_of(fixed)["num_workers"]
     assert settings_of(auto)["prefetch_factor"] != settings_of(fixed)["prefetch_factor"]

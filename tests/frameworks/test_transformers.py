@@ -57,8 +57,9 @@ class OwnLoaderTrainer(Trainer):
     """A Trainer whose script makes the training loader itself, with Stoker's class."""
 
     def get_train_dataloader(self) -> Any:
+        dataset: Any = self.train_dataset
         loader: stoker.DataLoader[Any] = stoker.DataLoader(
-            self.train_dataset, batch_size=4, shuffle=True, num_workers=2
+            dataset, batch_size=4, shuffle=True, num_workers=2
         )
         return self.accelerator.prepare(loader)
 
