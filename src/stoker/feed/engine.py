@@ -34,6 +34,7 @@ from stoker.crew.messages import (
     Raised,
     StreamEnded,
 )
+from stoker.data.keys import group_rows
 from stoker.errors import WorkerDied
 from stoker.feed.counters import Counters
 from stoker.feed.pace import Pace
@@ -133,14 +134,23 @@ class Engine:
     def window(self) -> int:
         """How many batches may be under way or ready.
 
-        One while it is not known what a row looks like: the first rows to arrive tell.
+        While it is not known what a row looks like, as few as give every worker a task:
+        the first rows to arrive tell.
         """
-        return 1 if self._is_learning else self.pace.window()
+        if not self._is_learning:
+            return self.pace.window()
+        num_rows = self.pace.num_rows
+        if num_rows == 0:
+            return 1  # nothing was issued yet
+        return -(-self.workers // len(spans(num_rows, group_rows(num_rows))))
 
     @property
     def _is_learning(self) -> bool:
         return (
-            self._splits and self._layout is None and self._layout_changes < MAX_LAYOUT_CHANGES
+            self._splits
+            and self.pace.num_rows != 1
+            and self._layout is None
+            and self._layout_changes < MAX_LAYOUT_CHANGES
         )
 
     def begin_streams(self, run: int) -> None:

@@ -217,14 +217,14 @@ class Feeder:
         """Keep the window full with `run`, and near its end with the epoch after it."""
         if self._workers == 0:
             return
-        window = engine.window()
-        if not is_known(self.source.sampler):
-            # It may watch the training: drawn no further ahead than torch would.
-            window = min(window, (self.plan.prefetch_factor or 2) * self._workers)
+        window = self._window(engine)
         room = window - len(run.under_way)
         if room < issue_at_once(window) and run.under_way:
             return
         run.issue_ahead(engine, room)
+        # The first batch shows how many rows one has, and so how many are needed.
+        window = self._window(engine)
+        run.issue_ahead(engine, window - len(run.under_way))
         room = window - len(run.under_way)
         if room > 0 and run.order.is_exhausted and self._may_draft():
             if self._draft is None:
@@ -232,6 +232,14 @@ class Feeder:
                 self._runs += 1
                 self._draft = self._new_run(order)
             self._draft.issue_ahead(engine, room - len(self._draft.under_way))
+
+    def _window(self, engine: Engine) -> int:
+        """How many batches may be under way or ready."""
+        window = engine.window()
+        if is_known(self.source.sampler):
+            return window
+        # It may watch the training: drawn no further ahead than torch would.
+        return min(window, (self.plan.prefetch_factor or 2) * self._workers)
 
     def epoch_ended(self) -> None:
         """The running epoch delivered its last batch."""

@@ -33,7 +33,7 @@ class Pace:
         self.splits = False
         """Whether several workers may make one batch."""
 
-        self.num_rows = 1
+        self.num_rows = 0
         """Rows of the largest batch so far."""
 
         self.row_cost_ns: float | None = None
@@ -130,10 +130,11 @@ class Pace:
             return workers * self._plan.prefetch_factor
         if self._has_lanes:
             return 2 * workers
-        rows = rows_per_task(self.row_cost_ns, self.num_rows) if self.splits else self.num_rows
+        num_rows = max(1, self.num_rows)
+        rows = rows_per_task(self.row_cost_ns, num_rows) if self.splits else num_rows
         slowness = self._slowest_ns / self._task_cost_ns if self._task_cost_ns else 0.0
-        tickets = window_by_need(workers, -(-self.num_rows // rows), slowness)
+        tickets = window_by_need(workers, -(-num_rows // rows), slowness)
         if self.row_cost_ns is None:
             return tickets
-        cost_ns = self.row_cost_ns * self.num_rows
+        cost_ns = self.row_cost_ns * num_rows
         return max(tickets, window_of_cheap(cost_ns, self.batch_bytes))
