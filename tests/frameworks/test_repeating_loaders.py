@@ -165,6 +165,7 @@ def test_after_a_reset_the_changed_dataset_is_seen(
 def test_a_reset_does_not_leave_the_former_workers_running() -> None:
     with closing(made(ResettableLoader, 2)) as loader:
         list(loader)
+        assert all(worker.pid for worker in loader.iterator._workers)
         before = num_processes()
         for _ in range(3):
             loader.reset()

@@ -45,6 +45,9 @@ from stoker.memory.layout import RowLayout
 from stoker.plan import Plan
 
 MAX_LAYOUT_CHANGES = 3
+MAX_LAYOUT_BYTES = 32_768
+"""It goes with each task of a batch that is made in parts."""
+
 Place = tuple[int, int]
 """A run and a ticket of it."""
 
@@ -356,7 +359,9 @@ class Engine:
         self._learn_layout(batch, len(rows))
 
     def _learn_layout(self, batch: Any, num_rows: int) -> None:
-        self._layout = row_layout(batch, num_rows)
-        if self._layout is None:
-            self._layout_changes = MAX_LAYOUT_CHANGES  # these batches cannot be made in parts
-        self._pickled_layout = pickle.dumps(self._layout)
+        layout = row_layout(batch, num_rows)
+        pickled = pickle.dumps(layout)
+        if layout is None or len(pickled) > MAX_LAYOUT_BYTES:
+            self._layout_changes = MAX_LAYOUT_CHANGES  # these batches are not made in parts
+        else:
+            self._layout, self._pickled_layout = layout, pickled
