@@ -88,7 +88,11 @@ class DataLoader(TorchDataLoader[T_co]):
         self.seeding = seeding
         self.threads_per_worker = threads_per_worker
         self._feeder: Feeder | None = None
-        plan_of(self)
+        if plan_of(self).threads_per_worker > 1 and isinstance(dataset, IterableDataset):
+            raise PlanError(
+                f"threads_per_worker={threads_per_worker} needs a dataset that is read by "
+                "index; an IterableDataset is read one sample after another. Leave it out"
+            )
 
     def __iter__(self) -> Any:
         iterator = self._get_iterator()

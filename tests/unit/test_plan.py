@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 import pytest
+from torch.utils.data import IterableDataset
 
-from stoker import AUTO, PlanError
+from stoker import AUTO, DataLoader, PlanError
 from stoker.plan import PREFETCH_NOT_GIVEN, NotGiven, Plan
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -47,3 +49,12 @@ def test_not_given_stays_recognisable_and_is_torchs_default() -> None:
     again = pickle.loads(pickle.dumps(deepcopy(PREFETCH_NOT_GIVEN)))
     assert isinstance(again, NotGiven)
     assert again == 2
+
+
+def test_threads_are_refused_where_samples_come_one_after_another() -> None:
+    class Counting(IterableDataset[int]):
+        def __iter__(self) -> Iterator[int]:
+            return iter(range(3))
+
+    with pytest.raises(PlanError, match="threads_per_worker=2 needs a dataset"):
+        DataLoader(Counting(), threads_per_worker=2)
