@@ -1,0 +1,1 @@
+"""WHY: pure rules over a summary."""

@@ -1,0 +1,1 @@
+"""WHICH plan: what another plan would bring, from what was measured."""
