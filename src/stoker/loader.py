@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import Dataset, IterableDataset, IterDataPipe, MapDataPipe
 
+from stoker.data.reader import reads_together
 from stoker.errors import PlanError
 from stoker.feed.epoch import Epoch
 from stoker.feed.feeder import Feeder
@@ -32,8 +33,9 @@ class DataLoader(TorchDataLoader[T_co]):
     `memory_budget`: bytes of shared memory that its batches may take.
     `seeding`: "position" (the default) makes random augmentation follow from a sample's
     place in the epoch, the same for any number of workers; "worker" gives torch's numbers.
-    `threads_per_worker`: samples that one worker reads at a time, for datasets that wait
-    for disk or network and are safe to read from several threads.
+    `threads_per_worker`: samples of a batch that one worker (without workers: the caller's
+    process) reads at a time, for datasets that wait for disk or network and are safe to
+    read from several threads. Samples that draw random numbers are read one by one.
     """
 
     def __init__(
@@ -88,11 +90,7 @@ class DataLoader(TorchDataLoader[T_co]):
         self.seeding = seeding
         self.threads_per_worker = threads_per_worker
         self._feeder: Feeder | None = None
-        if plan_of(self).threads_per_worker > 1 and isinstance(dataset, IterableDataset):
-            raise PlanError(
-                f"threads_per_worker={threads_per_worker} needs a dataset that is read by "
-                "index; an IterableDataset is read one sample after another. Leave it out"
-            )
+        plan_of(self)  # settings that make no sense are refused here, not in mid-training
 
     def __iter__(self) -> Any:
         iterator = self._get_iterator()
@@ -178,7 +176,7 @@ def plan_of(loader: TorchDataLoader[Any]) -> Plan:
     """The plan that a loader's attributes say, also one of torch's own class."""
     automatic = isinstance(loader.num_workers, Auto)
     prefetch = loader.prefetch_factor
-    return Plan(
+    plan = Plan(
         workers=0 if automatic else loader.num_workers,
         automatic=automatic,
         prefetch_factor=None if isinstance(prefetch, NotGiven) else prefetch,
@@ -188,6 +186,13 @@ def plan_of(loader: TorchDataLoader[Any]) -> Plan:
         in_order=loader.in_order,
         timeout_s=loader.timeout,
     )
+    reason = _one_at_a_time(loader) if plan.threads_per_worker > 1 else None
+    if reason is not None:
+        raise PlanError(
+            f"threads_per_worker={plan.threads_per_worker} reads samples of a batch at the "
+            f"same time, but {reason}. Leave it out"
+        )
+    return plan
 
 
 def source_of(loader: TorchDataLoader[Any]) -> Source:
@@ -220,6 +225,17 @@ def begun_epoch(loader: TorchDataLoader[Any], feeder: Feeder, plan: Plan) -> Epo
     epoch = feeder.successor().iterate(source_of(loader), plan)
     epoch.reported_length = loader._IterableDataset_len_called
     return epoch
+
+
+def _one_at_a_time(loader: TorchDataLoader[Any]) -> str | None:
+    """Why a worker of this loader has only one thing to read at a time; None if it has not."""
+    if isinstance(loader.dataset, IterableDataset):
+        return "an IterableDataset is read one after another"
+    if not loader._auto_collation:
+        return "batch_size=None makes each sample a task of its own"
+    if reads_together(loader.dataset):
+        return f"{type(loader.dataset).__name__}.__getitems__ reads the whole batch itself"
+    return left_to_torch(loader)
 
 
 def _pin_device(loader: TorchDataLoader[Any]) -> str | None:

@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from torch.utils.data import IterableDataset
+from torch.utils.data import Dataset, IterableDataset, Subset
 
 from stoker import AUTO, DataLoader, PlanError
 from stoker.plan import PREFETCH_NOT_GIVEN, NotGiven, Plan
@@ -51,10 +51,34 @@ def test_not_given_stays_recognisable_and_is_torchs_default() -> None:
     assert again == 2
 
 
-def test_threads_are_refused_where_samples_come_one_after_another() -> None:
-    class Counting(IterableDataset[int]):
-        def __iter__(self) -> Iterator[int]:
-            return iter(range(3))
+class Counting(IterableDataset[int]):
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(3))
 
-    with pytest.raises(PlanError, match="threads_per_worker=2 needs a dataset"):
-        DataLoader(Counting(), threads_per_worker=2)
+
+class Fetching(Dataset[int]):
+    def __len__(self) -> int:
+        return 3
+
+    def __getitems__(self, indices: list[int]) -> list[int]:
+        return indices
+
+
+ONE_AT_A_TIME: list[tuple[Any, dict[str, Any], str]] = [
+    (Counting(), {}, "an IterableDataset is read one after another"),
+    ([1, 2, 3], {"batch_size": None}, "batch_size=None"),
+    (Fetching(), {}, "Fetching.__getitems__ reads the whole batch"),
+    (Subset(Fetching(), [0, 2]), {}, "__getitems__ reads the whole batch"),
+]
+
+
+@pytest.mark.parametrize(("dataset", "settings", "says"), ONE_AT_A_TIME)
+def test_threads_are_refused_where_one_sample_is_read_at_a_time(
+    dataset: Any, settings: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(PlanError, match=f"threads_per_worker=2 .* but .*{says}"):
+        DataLoader(dataset, threads_per_worker=2, **settings)
+    loader = DataLoader(dataset, **settings)
+    loader.threads_per_worker = 2
+    with pytest.raises(PlanError, match=says):
+        iter(loader)

@@ -8,6 +8,7 @@ from stoker.data.keys import group_rows
 from stoker.feed.tasks import (
     READY_BATCHES,
     TASK_NS,
+    least_rows,
     rows_per_task,
     spans,
     window_by_need,
@@ -23,21 +24,23 @@ def test_tasks_cover_every_row_once(num_rows: int, rows: int) -> None:
 
 @pytest.mark.parametrize("num_rows", [1, 7, 32, 1000])
 @pytest.mark.parametrize("cost_ns", [None, 0.0, 1e3, 1e5, 2e6, 1e12])
-def test_a_task_is_whole_groups(num_rows: int, cost_ns: float | None) -> None:
-    rows = rows_per_task(cost_ns, num_rows)
+@pytest.mark.parametrize("threads", [1, 3, 5000])
+def test_a_task_is_whole_groups(num_rows: int, cost_ns: float | None, threads: int) -> None:
+    rows = rows_per_task(cost_ns, num_rows, threads)
     assert rows == num_rows or rows % group_rows(num_rows) == 0
+    assert rows >= min(threads, num_rows)
 
 
 def test_a_cheap_batch_stays_whole() -> None:
-    assert rows_per_task(TASK_NS / 64, 64) == 64
+    assert rows_per_task(TASK_NS / 64, 64, 1) == 64
 
 
 def test_a_batch_of_unknown_cost_is_split_as_far_as_it_can_be() -> None:
-    assert rows_per_task(None, 32) == group_rows(32)
+    assert rows_per_task(None, 32, 1) == least_rows(32, 1) == group_rows(32)
 
 
 def test_costly_samples_are_shared_out() -> None:
-    assert len(spans(32, rows_per_task(1e7, 32))) == 16
+    assert len(spans(32, rows_per_task(1e7, 32, 1))) == 16
 
 
 def test_the_window_does_not_grow_with_the_workers_times_batches() -> None:

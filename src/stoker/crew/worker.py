@@ -43,7 +43,7 @@ from stoker.crew.messages import (
 from stoker.crew.parcel import Parcel, packed
 from stoker.crew.writer import SlabWriter
 from stoker.data.keys import MAX_GROUPS, group_rows
-from stoker.data.reader import RowReader, read_in_order, read_together
+from stoker.data.reader import RowReader, read_in_order, read_together, reads_together
 from stoker.memory.layout import RowLayout
 from stoker.memory.slab import TASK_PART_OFFSET
 
@@ -105,6 +105,7 @@ class Worker:
         self._dataset: Any = None
         self._collate: Any = None
         self._collate_draws = False
+        self._reads_together = False
         self._converts = False
         self._reader: RowReader | None = None
         self._stream: _IterableDatasetFetcher | None = None
@@ -118,6 +119,7 @@ class Worker:
         self._dataset, self._collate, _ = self._job.cargo.open()
         self._converts = self._collate is torch_collate.default_convert
         self._collate_draws = not is_default(self._collate)
+        self._reads_together = reads_together(self._dataset)
         if self._collate is torch_collate.default_collate:
             self._collate = self._slab_collate.whole
         if not self._job.is_iterable and self._job.seeding == "position":
@@ -175,7 +177,7 @@ class Worker:
             if self._converts:
                 return self._collate(row)
             return self._reader.collated(task.batch_key, row)
-        if getattr(self._dataset, "__getitems__", None):
+        if self._reads_together:
             rows = self._reader.many(task.batch_key, indices)
         else:
             rows = self._reader.rows(task.batch_key, indices, task.start, task.num_rows)
@@ -210,6 +212,6 @@ class Worker:
         """`seeding="worker"`: nothing is seeded, whole batches only."""
         if task.shape == "single":
             return self._collate(read_in_order(self._dataset, [indices])[0])
-        if getattr(self._dataset, "__getitems__", None):
+        if self._reads_together:
             return self._collate(read_together(self._dataset, indices))
         return self._collate(read_in_order(self._dataset, indices))

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from torch.utils.data import Subset
+
 from stoker.data.keys import group_key, group_rows
 from stoker.data.seeder import Seeder
 
@@ -72,6 +74,16 @@ class RowReader:
                 for row in rows
             ]
         return read_in_order(self._dataset, group)
+
+
+def reads_together(dataset: Any) -> bool:
+    """Whether the dataset reads all samples of a batch itself, by a `__getitems__`.
+
+    torch's Subset has one that only hands on what its dataset can.
+    """
+    if type(dataset) is Subset:
+        return reads_together(dataset.dataset)
+    return bool(getattr(dataset, "__getitems__", None))
 
 
 def read_in_order(dataset: Any, indices: Sequence[Any]) -> Rows:

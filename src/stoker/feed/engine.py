@@ -34,12 +34,12 @@ from stoker.crew.messages import (
     Raised,
     StreamEnded,
 )
-from stoker.data.keys import group_rows
+from stoker.data.reader import reads_together
 from stoker.errors import WorkerDied
 from stoker.feed.counters import Counters
 from stoker.feed.pace import Pace
 from stoker.feed.source import Source
-from stoker.feed.tasks import rows_per_task, spans
+from stoker.feed.tasks import least_rows, rows_per_task, spans
 from stoker.memory.arena import Arena
 from stoker.memory.layout import RowLayout
 from stoker.plan import Plan
@@ -88,7 +88,7 @@ class Engine:
             source.auto_collation
             and not self._has_lanes
             and is_default(source.collate_fn)
-            and not getattr(source.dataset, "__getitems__", None)
+            and not reads_together(source.dataset)
         )
         self.pace.splits = self._splits
         self._desk: int | None = arena.take()
@@ -145,7 +145,10 @@ class Engine:
         num_rows = self.pace.num_rows
         if num_rows == 0:
             return 1  # nothing was issued yet
-        return -(-self.workers // len(spans(num_rows, group_rows(num_rows))))
+        return -(
+            -self.workers
+            // len(spans(num_rows, least_rows(num_rows, self._plan.threads_per_worker)))
+        )
 
     @property
     def _is_learning(self) -> bool:
@@ -253,7 +256,8 @@ class Engine:
 
     def _issue_parts(self, place: Place, pending: Pending) -> bool:
         """Split the batch over several tasks; False if it stays whole."""
-        rows = rows_per_task(self.pace.row_cost_ns, pending.num_rows)
+        threads = self._plan.threads_per_worker
+        rows = rows_per_task(self.pace.row_cost_ns, pending.num_rows, threads)
         if rows >= pending.num_rows or self._layout_changes >= MAX_LAYOUT_CHANGES:
             return False
         indices = pending.indices

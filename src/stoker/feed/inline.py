@@ -8,7 +8,7 @@ from torch.utils.data._utils.collate import default_convert
 from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
 from stoker.crew.collate import is_default
-from stoker.data.reader import RowReader, read_in_order, read_together
+from stoker.data.reader import RowReader, read_in_order, read_together, reads_together
 from stoker.feed.source import Source
 from stoker.plan import Plan
 
@@ -22,7 +22,7 @@ class InlineMaker:
 
     def __init__(self, source: Source, plan: Plan) -> None:
         self._source = source
-        self._has_getitems = bool(getattr(source.dataset, "__getitems__", None))
+        self._reads_together = reads_together(source.dataset)
         self._converts = source.collate_fn is default_convert
         self._collate_draws = not is_default(source.collate_fn)
         self._reader: RowReader | None = None
@@ -46,7 +46,7 @@ class InlineMaker:
         if not self._source.auto_collation:
             row = reader.whole(batch_key, indices)
             return collate(row) if self._converts else reader.collated(batch_key, row)
-        if self._has_getitems:
+        if self._reads_together:
             rows = reader.many(batch_key, indices)
         else:
             rows = reader.rows(batch_key, indices, 0, len(indices))
@@ -57,7 +57,7 @@ class InlineMaker:
         dataset = self._source.dataset
         if not self._source.auto_collation:
             return self._source.collate_fn(read_in_order(dataset, [indices])[0])
-        read = read_together if self._has_getitems else read_in_order
+        read = read_together if self._reads_together else read_in_order
         return self._source.collate_fn(read(dataset, indices))
 
 

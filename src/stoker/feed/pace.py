@@ -131,7 +131,9 @@ class Pace:
         if self._has_lanes:
             return 2 * workers
         num_rows = max(1, self.num_rows)
-        rows = rows_per_task(self.row_cost_ns, num_rows) if self.splits else num_rows
+        rows = num_rows
+        if self.splits:
+            rows = rows_per_task(self.row_cost_ns, num_rows, self._plan.threads_per_worker)
         slowness = self._slowest_ns / self._task_cost_ns if self._task_cost_ns else 0.0
         tickets = window_by_need(workers, -(-num_rows // rows), slowness)
         if self.row_cost_ns is None:

@@ -18,17 +18,25 @@ READY_BATCHES = 2
 """Finished batches that wait for the loop, so that an uneven worker does not stall it."""
 
 
-def rows_per_task(row_cost_ns: float | None, num_rows: int) -> int:
+def least_rows(num_rows: int, threads: int) -> int:
+    """The fewest rows of a batch that are a task: one seeding group, or as many groups as
+    give each thread of a worker a row."""
+    group = group_rows(num_rows)
+    return -(-threads // group) * group
+
+
+def rows_per_task(row_cost_ns: float | None, num_rows: int, threads: int) -> int:
     """How many rows of a batch one worker makes; always whole seeding groups.
 
-    32 rows of 2 ms: groups of 2, so tasks of 10. Unknown cost: one group.
+    32 rows of 2 ms: groups of 2, so tasks of 10. Unknown cost: as few as may be.
     """
-    group = group_rows(num_rows)
+    least = least_rows(num_rows, threads)
     if row_cost_ns is None:
-        return group
+        return min(least, num_rows)
     if row_cost_ns * num_rows <= TASK_NS:
         return num_rows
-    return max(group, int(TASK_NS / row_cost_ns) // group * group)
+    group = group_rows(num_rows)
+    return min(max(least, int(TASK_NS / row_cost_ns) // group * group), num_rows)
 
 
 def spans(num_rows: int, rows: int) -> list[range]:
