@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import torch
-from loops import Span, close, loader_class, steady_s_per_batch
+from loops import CLOCK, Span, close, loader_class, steady_s_per_batch
 from pairs import Question, Row, main
 from results import Goal
 from torch.utils.data import default_collate
@@ -21,6 +22,8 @@ GOALS = {
     "dict of image, label, id": 8,
     "the same, custom collate_fn": 5,
 }
+WORKERS = 2
+SLABS = 3
 
 
 def measure(row: str, contenders: Mapping[str, str], span: Span) -> dict[str, float]:
@@ -29,6 +32,9 @@ def measure(row: str, contenders: Mapping[str, str], span: Span) -> dict[str, fl
     figures = {}
     for name, path in contenders.items():
         dataset = work.dataset()
+        if path == "bare":
+            figures[name] = 1e6 * bare_s_per_batch(work, dataset, span)
+            continue
 
         def check(number: int, batch: Any, dataset: Any = dataset) -> None:
             if not same(batch, expected(work, dataset, number)):
@@ -38,6 +44,47 @@ def measure(row: str, contenders: Mapping[str, str], span: Span) -> dict[str, fl
         figures[name] = 1e6 * steady_s_per_batch(loader, span, check)
         close(loader)
     return figures
+
+
+def bare_s_per_batch(work: Workload, dataset: Any, span: Span) -> float:
+    """The copying alone, in two processes without a loader: what the memory allows."""
+    context = multiprocessing.get_context("fork")
+    times = context.SimpleQueue()
+    barrier = context.Barrier(WORKERS)
+    crew = [
+        context.Process(target=_copy, args=(work, dataset, number, span, barrier, times))
+        for number in range(WORKERS)
+    ]
+    for process in crew:
+        process.start()
+    rate: float = sum(1 / times.get() for _ in crew)
+    for process in crew:
+        process.join()
+    return 1 / rate
+
+
+def _copy(
+    work: Workload, dataset: Any, number: int, span: Span, barrier: Any, times: Any
+) -> None:
+    torch.set_num_threads(1)
+    size = work.loader["batch_size"]
+    rows = [image_of(dataset[row]) for row in range(size)]
+    slabs = [torch.stack(rows).zero_() for _ in range(SLABS)]
+    barrier.wait()
+    batches, begun, started = 0, CLOCK(), 0.0
+    while not started or CLOCK() - started < span.measure_s:
+        first = (WORKERS * batches + number) * size
+        rows = [image_of(dataset[row]) for row in range(first, first + size)]
+        torch.stack(rows, out=slabs[batches % SLABS])
+        batches += 1
+        if not started and CLOCK() - begun > span.warm_up_s:
+            batches, started = 0, CLOCK()
+    times.put((CLOCK() - started) / batches)
+
+
+def image_of(sample: Any) -> torch.Tensor:
+    """What of a sample is bulk."""
+    return sample["image"] if isinstance(sample, dict) else sample
 
 
 def expected(work: Workload, dataset: Any, number: int) -> Any:
@@ -64,12 +111,13 @@ QUESTION = Question(
             name=name,
             unit="µs a batch",
             settings=work.settings,
-            goals=[Goal(kind="ratio", limit=GOALS[name])],
+            goals=[Goal(kind="ratio", limit=GOALS[name])] if name in GOALS else [],
             batch_bytes=work.batch_bytes,
         )
         for name, work in TRANSPORT.items()
     ],
     measure=measure,
+    others={"bare": "bare"},
 )
 
 if __name__ == "__main__":
