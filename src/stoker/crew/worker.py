@@ -26,6 +26,7 @@ from stoker.crew.collate import (
 )
 from stoker.crew.desk import Desk, Entry
 from stoker.crew.failure import packed_error
+from stoker.crew.heap import keep_freed_memory
 from stoker.crew.job import Job
 from stoker.crew.messages import (
     Begin,
@@ -69,6 +70,7 @@ def work(job: Job, hire: Hire, lane: socket.socket) -> None:
     signal_handling._set_worker_signal_handlers()  # type: ignore[attr-defined]  # torch's
     torch.set_num_threads(1)
     use_heap_in_default_collate()
+    keep_freed_memory()
     seed = seed_as_torch(hire.base_seed, hire.worker)
     worker = Worker(job, hire.worker)
     try:
