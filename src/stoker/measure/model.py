@@ -91,8 +91,8 @@ class Host:
     own_share: float | None = None
     """Of the usable CPUs, busy with this run."""
 
-    trainer_share: float | None = None
-    """Of the usable CPUs, busy with the trainer's own process."""
+    trainer_cpus: float | None = None
+    """CPUs that the trainer's own process kept busy."""
 
     psi_cpu_percent: float | None = None
     psi_io_percent: float | None = None
