@@ -6,13 +6,15 @@ is replaced. A type that a user registered keeps the user's function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data._utils import collate as torch_collate
 
+from stoker.crew.bulk import Bulk
 from stoker.crew.writer import SlabWriter
 from stoker.data.tensors import is_plain
 from stoker.memory.layout import RowLayout, leaf_offsets
@@ -48,13 +50,8 @@ class SlabCollate:
         self._next_leaf = self._append
         return torch_collate.collate(rows, collate_fn_map=self._current_map())
 
-    def part(self, rows: Sequence[Any], start: int, num_rows: int, layout: RowLayout) -> Any:
-        """The same for some rows of a batch: written at their place in the batch's leaves.
-
-        Raises:
-            LayoutDiffers: they do not fit `layout`, or do not collate among themselves.
-        """
-        mine = slice(start, start + len(rows))
+    def begin_part(self, rows: slice, num_rows: int, layout: RowLayout) -> Bulk:
+        """Find the places of some rows of a batch; their samples may be moved there."""
         self._part = []
         for spec, offset in zip(
             layout.specs, leaf_offsets(layout.specs, num_rows), strict=True
@@ -62,8 +59,16 @@ class SlabCollate:
             whole = self._writer.view(
                 offset, getattr(torch, spec.dtype), (num_rows, *spec.shape)
             )
-            self._part.append(self._writer.part(offset, whole, mine))
+            self._part.append(self._writer.part(offset, whole, rows))
             self._writer.begin_again(offset + whole.nbytes)
+        return Bulk(layout, self._part)
+
+    def part(self, rows: Sequence[Any], layout: RowLayout) -> Any:
+        """`default_collate(rows)`, the rows that `begin_part` was told of.
+
+        Raises:
+            LayoutDiffers: they do not fit `layout`, or do not collate among themselves.
+        """
         self._part.reverse()
         self._next_leaf = self._take
         try:
@@ -109,7 +114,10 @@ class SlabCollate:
             or any(row.dtype is not dtype for row in batch)
         ):
             return heap_tensors(batch, collate_fn_map=collate_fn_map)
-        return torch.stack(batch, 0, out=self._next_leaf(first.dtype, tuple(first.shape)))  # type: ignore[arg-type]  # a tuple does too
+        leaf = self._next_leaf(dtype, tuple(first.shape))
+        if lies_in(leaf, (row.data_ptr() for row in batch)):
+            return leaf
+        return torch.stack(batch, 0, out=leaf)  # type: ignore[arg-type]  # a tuple does too
 
     def _arrays(self, batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
         first = batch[0]
@@ -120,12 +128,21 @@ class SlabCollate:
         if not alike or dtype.kind not in "biufc" or not dtype.isnative:
             return ARRAYS(batch, collate_fn_map=collate_fn_map)
         leaf = self._next_leaf(torch.from_numpy(np.empty(0, dtype)).dtype, shape)
+        if lies_in(leaf, (row.ctypes.data for row in batch)):
+            return leaf
         np.concatenate(batch, out=leaf.numpy().reshape(len(batch) * shape[0], *shape[1:]))
         return leaf
 
     def numbers(self, values: torch.Tensor) -> torch.Tensor:
         """`values`, one for each row, moved into the slab."""
         return self._next_leaf(values.dtype, tuple(values.shape[1:])).copy_(values)
+
+
+def lies_in(leaf: torch.Tensor, addresses: Iterable[int]) -> bool:
+    """Whether every row lies at its place in `leaf` already."""
+    row_bytes = leaf.nbytes // max(1, len(leaf))
+    places = itertools.count(leaf.data_ptr(), row_bytes)
+    return all(address == place for address, place in zip(addresses, places, strict=False))
 
 
 def skeleton(collated: Any) -> Hashable:

@@ -179,19 +179,28 @@ class Worker:
             if self._converts:
                 return self._collate(row)
             return self._reader.collated(task.batch_key, row)
+        if task.shape == "part":
+            return self._made_part(self._reader, task, indices)
         if self._reads_together:
             rows = self._reader.many(task.batch_key, indices)
         else:
             rows = self._reader.rows(task.batch_key, indices, task.start, task.num_rows)
         if task.shape == "rows":
             return rows
-        if task.shape == "part":
-            if task.layout != self._pickled_layout:
-                self._pickled_layout, self._layout = task.layout, pickle.loads(task.layout)
-            return self._slab_collate.part(rows, task.start, task.num_rows, self._layout)
         if self._collate_draws:
             return self._reader.collated(task.batch_key, rows)
         return self._collate(rows)
+
+    def _made_part(self, reader: RowReader, task: Make, indices: Any) -> Any:
+        """Some rows of a batch, at their places in it."""
+        if task.layout != self._pickled_layout:
+            self._pickled_layout, self._layout = task.layout, pickle.loads(task.layout)
+        rows = slice(task.start, task.stop)
+        bulk = self._slab_collate.begin_part(rows, task.num_rows, self._layout)
+        samples = reader.rows(
+            task.batch_key, indices, task.start, task.num_rows, bulk.moved if bulk else None
+        )
+        return self._slab_collate.part(samples, self._layout)
 
     def _packed(self, task: Make, made: Any) -> Parcel:
         """What was made, as it travels."""

@@ -13,6 +13,7 @@ from stoker.data.keys import group_key, group_rows
 from stoker.data.seeder import Seeder
 
 Rows = list[Any]
+Moved = Callable[[int, Any], Any]
 
 
 class RowReader:
@@ -29,21 +30,40 @@ class RowReader:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def rows(
-        self, batch_key: int, indices: Sequence[Any], first_row: int, num_rows: int
+        self,
+        batch_key: int,
+        indices: Sequence[Any],
+        first_row: int,
+        num_rows: int,
+        moved: Moved | None = None,
     ) -> Rows:
         """The samples of `indices`, rows of one batch from `first_row` on.
 
-        `first_row` is where a group starts; `num_rows` is that of the whole batch.
+        `first_row` is where a group starts; `num_rows` is that of the whole batch. `moved`
+        gets each sample as it is read, numbered from 0, and what it returns stands for it.
         """
+        done = 0
 
         def grouped() -> list[tuple[int, Sequence[Any]]]:
+            nonlocal done
+            done = 0
             step = len(indices) if self.seeder.is_idle else group_rows(num_rows)
             return [
                 (group_key(batch_key, first_row + start), indices[start : start + step])
                 for start in range(0, len(indices), max(1, step))
             ]
 
-        return self.seeder.run(self._read, grouped, group_key(batch_key, 0))
+        def read(group: Sequence[Any]) -> Rows:
+            nonlocal done
+            if moved is None or self._pool is not None:
+                return self._read(group)
+            rows = []
+            for index in group:
+                rows.append(moved(done, read_in_order(self._dataset, [index])[0]))
+                done += 1
+            return rows
+
+        return self.seeder.run(read, grouped, group_key(batch_key, 0))
 
     def whole(self, batch_key: int, index: Any) -> Any:
         """`dataset[index]` without batching."""
