@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from stoker.diagnose.finding import (
@@ -19,7 +20,7 @@ from stoker.diagnose.finding import (
 )
 from stoker.measure.facts import Machine, Missing, Origin, Place, Run, Settings
 from stoker.measure.loading import Epoch, Loader, Pace, Spread, Stage
-from stoker.measure.model import Host, Memory, Summary
+from stoker.measure.model import Host, Memory, RankPace, Summary
 from stoker.reporting.report import Report
 
 CLAMP = Place(file="train.py", line=77, function="make_loader")
@@ -159,7 +160,7 @@ def diagnosis(*findings: Finding) -> Diagnosis:
 def run(*, ended: str | None = "exit", auto: bool = False) -> Run:
     return Run(
         script="train.py",
-        argv=("shards", "--num-workers", "8"),
+        argv=("train.py", "shards", "--num-workers", "8"),
         host="host",
         torch="2.13.0",
         auto=auto,
@@ -187,3 +188,20 @@ def report(
     return Report(
         folder=Path(folder), summary=summary, diagnosis=diagnosis(*(findings or (clamped(),)))
     )
+
+
+def on_ranks(world: int) -> Report:
+    """One run of several ranks; the last one waits longest."""
+    one = report()
+    ranks = tuple(
+        RankPace(
+            rank=rank,
+            host="host",
+            samples_per_s=64.4,
+            step_s=0.062,
+            wait_s=0.05,
+            wait_share=0.7 + rank / 100,
+        )
+        for rank in range(world)
+    )
+    return replace(one, summary=replace(one.summary, ranks=ranks, rank=world - 1))

@@ -32,7 +32,7 @@ STAGES: dict[str, str] = {
 }
 """How each stage of the summary is called on a page."""
 
-BASES = {"timed": "", "sampled": "sampled", "left": "what is left of it"}
+BASES = {"timed": "", "sampled": "sampled", "left": ""}
 NUM_CULPRITS = 2
 STAGE_BAR = 10
 

@@ -165,4 +165,6 @@ def loader_cures(finding: Finding) -> bool:
 
 def command_of(run: Run) -> str:
     """The script and its arguments as they were typed."""
-    return shlex.join([run.script, *run.argv])
+    words = run.argv or (run.script,)
+    is_module = "/" not in words[0] and not words[0].endswith(".py")
+    return shlex.join([*(["-m"] if is_module else []), *words])

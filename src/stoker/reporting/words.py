@@ -59,6 +59,8 @@ def quantity(value: float, unit: str) -> str:
     """A measured value in its unit (`Evidence.unit`)."""
     if unit in UNITS:
         return UNITS[unit](value)
+    if float(value).is_integer():
+        return f"{value:.0f} {unit}".rstrip()
     return f"{number(value)} {unit}".rstrip()
 
 
