@@ -19,6 +19,16 @@ UNKNOWN = "Loader"
 FLAGS = {
     "": ["--version"],
     "demo": ["--json", "--seconds"],
+    "run": [
+        "--auto",
+        "--ceiling",
+        "--name",
+        "--out",
+        "--seconds",
+        "--soft-stop",
+        "--steps",
+        "command",
+    ],
 }
 
 

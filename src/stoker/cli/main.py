@@ -9,6 +9,8 @@ import typer
 
 from stoker import __version__
 from stoker.cli.demo import demo
+from stoker.cli.report import report
+from stoker.cli.run import RunCommand, run
 from stoker.errors import StokerError
 
 app = typer.Typer(
@@ -18,6 +20,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command(cls=RunCommand, context_settings={"allow_interspersed_args": False})(run)
+app.command()(report)
 app.command()(demo)
 
 

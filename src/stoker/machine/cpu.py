@@ -16,14 +16,21 @@ def usable_cpus(
         allowed = float(len(os.sched_getaffinity(0)))
     else:
         allowed = float(os.cpu_count() or 1)
-    quotas = [
-        quota for folder in _folders(cgroup_root, membership) if (quota := _quota(folder))
-    ]
-    return max(1, int(min([allowed, *quotas])))
+    quota = cpu_quota(cgroup_root, membership)
+    return max(1, int(allowed if quota is None else min(allowed, quota)))
 
 
-def _folders(root: Path, membership: Path) -> list[Path]:
-    """The cgroup of this process and those around it, for versions 1 and 2."""
+def cpu_quota(
+    cgroup_root: Path = CGROUP_ROOT, membership: Path = Path("/proc/self/cgroup")
+) -> float | None:
+    """CPUs' worth of time that a cgroup (a container) allows; None without a limit."""
+    folders = cgroup_folders("cpu", cgroup_root, membership)
+    quotas = [quota for folder in folders if (quota := _quota(folder))]
+    return min(quotas, default=None)
+
+
+def cgroup_folders(controller: str, root: Path, membership: Path) -> list[Path]:
+    """The cgroup of a process and those around it, for versions 1 and 2."""
     try:
         lines = membership.read_text().splitlines()
     except OSError:
@@ -31,7 +38,7 @@ def _folders(root: Path, membership: Path) -> list[Path]:
     folders = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
         own = root / (controllers or ".") / path.strip("/")
         folders += [own, *own.parents[: len(own.relative_to(root).parts)]]

@@ -1,0 +1,1 @@
+"""Unmodified scripts: started as they are, and watched."""

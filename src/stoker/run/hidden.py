@@ -1,0 +1,40 @@
+"""Functions put around others that leave no trace in tracebacks."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+Before = Callable[..., Any]
+After = Callable[[Any, Any, BaseException | None], None]
+
+
+def around(owner: Any, name: str, before: Before, after: After) -> None:
+    """Put calls before and after `owner.name`, in place.
+
+    `before` gets its arguments and says a token; `after` gets the token, what was returned
+    (or None) and what was raised (or None). An exception goes on without our frame: a bare
+    `raise` adds none, so taking away the one that is there is enough.
+    """
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        token = before(*args, **kwargs)
+        try:
+            result = original(*args, **kwargs)
+        except BaseException as error:
+            hide_frame(error)
+            after(token, None, error)
+            raise
+        after(token, result, None)
+        return result
+
+    setattr(owner, name, wrapper)
+
+
+def hide_frame(error: BaseException) -> None:
+    """Take the caller's frame out of the traceback, just before its bare `raise`."""
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next
