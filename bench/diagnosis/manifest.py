@@ -7,7 +7,7 @@ import shlex
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 HERE = Path(__file__).resolve().parent
 
@@ -76,6 +76,8 @@ class Case:
     also: tuple[str, ...] = ()
     where: Surroundings = Surroundings()
     cures: tuple[Cure, ...] = ()
+    predict: bool = False
+    """Whether the gain that a report predicts for a setting is tried."""
 
     @property
     def script(self) -> Path:
@@ -108,11 +110,23 @@ class Case:
 
 def cases() -> list[Case]:
     """All cases, in the manifest's order."""
+    return [_case(facts) for facts in _manifest()["case"]]
+
+
+def predictions() -> list[Case]:
+    """The cases whose predicted gain is tried, and those that are there for nothing else."""
+    return [
+        *(case for case in cases() if case.predict),
+        *(_case(facts | {"planted": []}) for facts in _manifest()["prediction"]),
+    ]
+
+
+def _manifest() -> dict[str, Any]:
     with open(HERE / "manifest.toml", "rb") as file:
-        return [_case(facts) for facts in tomllib.load(file)["case"]]
+        return tomllib.load(file)
 
 
-def _case(facts: dict) -> Case:
+def _case(facts: dict[str, Any]) -> Case:
     cures = tuple(
         Cure(
             **{

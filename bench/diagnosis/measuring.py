@@ -76,14 +76,16 @@ class Lines:
         return (self.words[-1][word] - self.words[first][word]) / elapsed
 
 
-def measure(case: Case, variant: Variant, data: Path) -> float:
+def measure(
+    case: Case, variant: Variant, data: Path, env: dict[str, str] | None = None
+) -> float:
     """The case's metric for one variant of its script, in one fresh process.
 
     Raises:
         MeasurementFailed: the script ended early.
         NotHere: the machine does not allow its surroundings.
     """
-    with started(variant, data, []) as process:
+    with started(variant, data, [], env) as process:
         return _follow(case, process)
 
 

@@ -1,10 +1,11 @@
 """Does `stoker report` name the cause? Measures the truth first, then asks.
 
-    python run.py truth                what each cure really gains (several portions are kept)
-    python run.py diagnose             what `stoker run` and `stoker report` say
-    python run.py keep                 both, as a confusion table, into bench/results
+    python run.py truth        what each cure really gains: script and cures in turns
+    python run.py diagnose     what `stoker run` and `stoker report` say of each script
+    python run.py predict      the throughput that reports predict, against cures applied
+    python run.py keep         all of it as tables into bench/results
 
-Each case's figures are kept in --work, and a case that lies there is not measured again.
+Each script's figures lie in --work; a script that lies there is not measured again.
 """
 
 from __future__ import annotations
@@ -14,33 +15,41 @@ import json
 import random
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import data
-from manifest import MORE_IS_BETTER, Case, Variant, cases
+import pages
+from asking import answer, asked, codes
+from manifest import MORE_IS_BETTER, Case, Variant, cases, predictions
 from measuring import MeasurementFailed, measure
+from predicting import predicted
+from results import RESULTS, host_facts
 from surroundings import NotHere
+
+Facts = dict[str, Any]
 
 
 def main() -> int:
     options = parsed()
+    if options.step == "keep":
+        for path in keep(options.work, options.out):
+            print(path)
+        return 0
     data.prepare(options.data)
-    chosen = [
-        replace(case, seconds=case.seconds * options.pace)
-        for case in cases()
-        if not options.only or case.name in options.only
-    ]
-    step = {"truth": truth}[options.step]
-    for case in chosen:
+    step: Callable[[Case, argparse.Namespace], Facts] = STEPS[options.step]
+    for case in predictions() if options.step == "predict" else cases():
         target = options.work / options.step / f"{case.name}.json"
+        if options.only and case.name not in options.only:
+            continue
         if target.exists() and not options.again:
             continue
-        facts = attempt(step, case, options)
+        facts = attempt(step, replace(case, seconds=case.seconds * options.pace), options)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(facts, indent=1))
         print(f"{case.name}: {said(facts)}", flush=True)
@@ -52,17 +61,21 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("step", choices=["truth", "diagnose", "keep"])
+    parser.add_argument("step", choices=[*STEPS, "keep"])
     parser.add_argument("--only", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3, help="of truth")
+    parser.add_argument("--pairs", type=int, default=6, help="of predict")
     parser.add_argument("--pace", type=float, default=1.0, help="of the manifest's seconds")
     parser.add_argument("--again", action="store_true", help="measure what is kept anew")
     parser.add_argument("--data", type=Path, default=temporary / "stoker-diagnosis")
     parser.add_argument("--work", type=Path, default=temporary / "stoker-diagnosis-work")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()
 
 
-def attempt(step, case: Case, options: argparse.Namespace) -> dict[str, Any]:
+def attempt(
+    step: Callable[[Case, argparse.Namespace], Facts], case: Case, options: argparse.Namespace
+) -> Facts:
     """The step's facts, or why there are none."""
     if missing := case.missing():
         return {"skipped": f"needs {', '.join(missing)}"}
@@ -72,7 +85,7 @@ def attempt(step, case: Case, options: argparse.Namespace) -> dict[str, Any]:
         return {"skipped": "\n".join([str(failure), *getattr(failure, "__notes__", [])])}
 
 
-def truth(case: Case, options: argparse.Namespace) -> dict[str, Any]:
+def truth(case: Case, options: argparse.Namespace) -> Facts:
     """Measures the script and each cure in turns: the gains, round by round."""
     variants: dict[str, Variant] = {"": case.as_it_is()}
     variants |= {cure.what: case.cured(cure) for cure in case.cures}
@@ -98,14 +111,79 @@ def gain(case: Case, old: float, new: float) -> float:
     return (max(old, 0) + 1) / (max(new, 0) + 1)
 
 
-def said(facts: dict[str, Any]) -> str:
+def diagnose(case: Case, options: argparse.Namespace) -> Facts:
+    return asked(case, options.data)
+
+
+def predict(case: Case, options: argparse.Namespace) -> Facts:
+    return predicted(case, options.data, options.pairs)
+
+
+STEPS = {"truth": truth, "diagnose": diagnose, "predict": predict}
+
+
+def said(facts: Facts) -> str:
+    """A line about a script, for whoever looks on."""
     if "skipped" in facts:
         return f"skipped, {facts['skipped']}"
-    plain = ", ".join(f"{value:.1f}" for value in facts["plain"])
-    cures = "; ".join(
-        f"{what} × {median(gains):.2f}" for what, gains in facts["gains"].items()
-    )
-    return f"{plain}; {cures}"
+    if "gains" in facts:
+        cures = (f"{what} × {pages.spread(gains)}" for what, gains in facts["gains"].items())
+        return f"{pages.spread(facts['plain'])}; " + "; ".join(cures)
+    if "diagnosis" in facts:
+        return f"{answer(facts)} ({', '.join(codes(facts))})"
+    return pages.prediction_table({"": facts})[2]
+
+
+def keep(work: Path, folder: Path) -> list[Path]:
+    """Writes what lies in `work` as results, beside those that are there."""
+    kept = {
+        step: {
+            path.stem: json.loads(path.read_text()) for path in (work / step).glob("*.json")
+        }
+        for step in STEPS
+    }
+    date, host = time.strftime("%Y-%m-%d"), host_facts()
+    written = []
+    if truths := kept["truth"]:
+        measured = [case for case in cases() if case.name in truths]
+        page = pages.heading("What each cure gains", date, host)
+        page += pages.truth_table(measured, truths)
+        facts = {"date": date, "host": host, "scripts": truths}
+        written += write(folder, f"{date}_diagnosis_truth", facts, page)
+    if reports := kept["diagnose"]:
+        judged = [case for case in cases() if case.name in reports and case.name in truths]
+        page = pages.heading("Does the report name the cause?", date, host)
+        page += [pages.score(judged, truths, reports), ""]
+        page += pages.confusion_table(judged, truths, reports)
+        page += ["", *pages.answer_table(judged, truths, reports)]
+        short = {case.name: shortened(case, reports[case.name]) for case in judged}
+        facts = {"date": date, "host": host, "scripts": short}
+        written += write(folder, f"{date}_diagnosis", facts, page)
+    if tried := kept["predict"]:
+        page = pages.heading("Is the predicted throughput what one gets?", date, host)
+        page += pages.prediction_table(tried)
+        facts = {"date": date, "host": host, "scripts": tried}
+        written += write(folder, f"{date}_diagnosis_predicted", facts, page)
+    return written
+
+
+def shortened(case: Case, report: Facts) -> Facts:
+    """The diagnosis without the summary, which is long."""
+    if "skipped" in report:
+        return report
+    return {"planted": case.planted, "diagnosis": report["diagnosis"]}
+
+
+def write(folder: Path, stem: str, facts: Facts, page: list[str]) -> list[Path]:
+    """The result as .json and .md; one that is there gets a number beside it."""
+    number, name = 1, stem
+    while (folder / f"{name}.json").exists():
+        number += 1
+        name = f"{stem}-{number}"
+    paths = [folder / f"{name}.json", folder / f"{name}.md"]
+    paths[0].write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    paths[1].write_text("\n".join(page) + "\n")
+    return paths
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class TwoCrops(Dataset):
 
 
 def gpu_step(crops):
-    time.sleep(0.02)
+    time.sleep(0.04)
     return crops[:, :, 0, 0].float().mean().item()
 
 
