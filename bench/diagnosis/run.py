@@ -42,6 +42,7 @@ def main() -> int:
             print(path)
         return 0
     data.prepare(options.data)
+    until = time.monotonic() + options.portion_s
     step: Callable[[Case, argparse.Namespace], Facts] = STEPS[options.step]
     for case in predictions() if options.step == "predict" else cases():
         target = options.work / options.step / f"{case.name}.json"
@@ -49,6 +50,8 @@ def main() -> int:
             continue
         if target.exists() and not options.again:
             continue
+        if time.monotonic() > until:
+            return 0
         facts = attempt(step, replace(case, seconds=case.seconds * options.pace), options)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(facts, indent=1))
@@ -66,6 +69,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="of truth")
     parser.add_argument("--pairs", type=int, default=6, help="of predict")
     parser.add_argument("--pace", type=float, default=1.0, help="of the manifest's seconds")
+    parser.add_argument(
+        "--portion-s", type=float, default=1e9, help="no script is begun after so long"
+    )
     parser.add_argument("--again", action="store_true", help="measure what is kept anew")
     parser.add_argument("--data", type=Path, default=temporary / "stoker-diagnosis")
     parser.add_argument("--work", type=Path, default=temporary / "stoker-diagnosis-work")

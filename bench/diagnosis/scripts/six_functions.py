@@ -44,15 +44,16 @@ class Timed(Dataset):
     def __init__(self, picture, shares):
         self.shares = shares
         self.totals = {}
-        numbers = np.random.default_rng(0).integers(0, 1000, 120_000)
-        boxes = json.dumps([[n / 7, n / 3] for n in range(11_000)])
+        generator = np.random.default_rng(0)
+        counts = generator.integers(0, 1000, 240_000)
+        boxes = json.dumps([[n / 7, n / 3] for n in range(5000)])
         self.work = [
             (decode_picture, picture.read_bytes()),
-            (inflate, zlib.compress(numbers.tobytes())),
+            (inflate, zlib.compress(counts.tobytes())),
             (parse, boxes),
-            (sort_numbers, numbers),
+            (sort_numbers, generator.normal(size=700_000)),
             (wait_for_storage,),
-            (count_bits, 22_000),
+            (count_bits, 40_000),
         ]
 
     def __len__(self):
