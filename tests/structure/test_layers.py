@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "loader": ENGINE,
     "delegation": ENGINE | {"loader"},
     "tuning": {"machine", "measure", "plan"},
-    "diagnose": {"measure", "plan"},
+    "diagnose": {"measure", "plan", "tuning"},
     "reporting": {"diagnose", "measure", "plan"},
     "training": {"machine", "measure", "plan"},
     "run": {"delegation", "loader", "machine", "measure", "plan"},
@@ -38,10 +38,36 @@ MAY_IMPORT["cli"] = set(MAY_IMPORT)
 MAY_IMPORT["__main__"] = {"cli"}
 
 # A report is made from a file, on a machine that need not have torch.
-WITHOUT_TORCH = {"errors", "plan", "diagnose", "reporting"}
+WITHOUT_TORCH = {"errors", "plan", "diagnose", "measure", "reporting", "tuning"}
+
+# What makes a summary of a recording's lines.
+MEASURED = (
+    "epochs",
+    "facts",
+    "lines",
+    "loaders",
+    "loading",
+    "model",
+    "resources",
+    "spread",
+    "stages",
+    "steps",
+    "summary",
+    "warmup",
+    "work",
+)
 
 # These decide and never act: plain values in, plain values out.
-PURE = {"data/keys.py", "feed/tasks.py", "memory/layout.py", "plan.py"}
+PURE = {
+    "data/keys.py",
+    "feed/tasks.py",
+    "memory/layout.py",
+    "plan.py",
+    "tuning/replay.py",
+    "tuning/replay_fit.py",
+    *(f"measure/{name}.py" for name in MEASURED),
+    *(str(path.relative_to(SRC)) for path in (SRC / "diagnose").glob("*.py")),
+}
 ACTING = {
     "mmap",
     "multiprocessing",

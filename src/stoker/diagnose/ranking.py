@@ -1,0 +1,75 @@
+"""Which finding comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stoker.diagnose.finding import Code, Effort, Finding, Severity
+
+# Cures whose predicted throughputs are this close count as equal: the easier one goes first.
+EQUAL = 0.95
+SCREEN = 3
+EFFORTS = {Effort.NOW: 0, Effort.MEDIUM: 1, Effort.LONG: 2}
+SEVERITIES = {each: place for place, each in enumerate(Severity)}
+# Between equals: the cause before what follows from it, one setting before a rewrite.
+PREFERRED = {
+    Code.SETTING_OVERRIDDEN: 0,
+    Code.WORKER_THREADS: 0,
+    Code.SPAWN_COST: 0,
+    Code.WORKERS_TOO_FEW: 1,
+    Code.STRAGGLER_SAMPLES: 1,
+}
+LAST = {Code.FITS_IN_MEMORY: 3}
+
+
+def ranked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """What fails first, soonest first; then gains, largest first; then the rest."""
+    risks = [each for each in findings if is_risk(each)]
+    gains = [each for each in findings if not is_risk(each) and has_gain(each)]
+    rest = [each for each in findings if not is_risk(each) and not has_gain(each)]
+    return (
+        *sorted(risks, key=_urgency),
+        *_by_gain(gains),
+        *sorted(rest, key=lambda each: SEVERITIES[each.severity]),
+    )
+
+
+def is_risk(finding: Finding) -> bool:
+    return finding.severity is Severity.FAILURE or (
+        finding.time_to_failure_s is not None and finding.severity is Severity.MAJOR
+    )
+
+
+def has_gain(finding: Finding) -> bool:
+    return (
+        finding.gain.is_ranked
+        and finding.severity in (Severity.MAJOR, Severity.MINOR)
+        and (finding.gain.ratio or 0.0) > 1.0
+    )
+
+
+def _urgency(finding: Finding) -> tuple[bool, float]:
+    """Wrong results and crashes that may come any time are due now."""
+    left = finding.time_to_failure_s
+    return finding.severity is not Severity.FAILURE, left if left is not None else 0.0
+
+
+def _by_gain(findings: Sequence[Finding]) -> list[Finding]:
+    left = list(findings)
+    order: list[Finding] = []
+    while left:
+        best = max(each.gain.after or 0.0 for each in left)
+        near = [each for each in left if (each.gain.after or 0.0) >= EQUAL * best]
+        chosen = min(near, key=_ease)
+        left.remove(chosen)
+        order.append(chosen)
+    return order
+
+
+def _ease(finding: Finding) -> tuple[int, int, float]:
+    place = PREFERRED.get(finding.code, LAST.get(finding.code, 2))
+    return EFFORTS[finding.effort], place, -(finding.gain.after or 0.0)
+
+
+def first_screen(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    return tuple(each for each in findings if each.severity is not Severity.NOTE)[:SCREEN]

@@ -1,0 +1,176 @@
+"""Rules on the way of a batch from a worker to the GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stoker.diagnose.case import Case, is_worth
+from stoker.diagnose.crew_size import making_evidence
+from stoker.diagnose.criteria import fed, gpu_used, throughput
+from stoker.diagnose.finding import (
+    Basis,
+    Code,
+    Cure,
+    Effort,
+    Evidence,
+    Finding,
+    Gain,
+    Severity,
+)
+from stoker.diagnose.wording import MB, percent, seconds, severity_of, size
+
+# Of the step, spent unpacking (or pinning) in one thread: then it is the limit.
+FULL_SHARE = 0.7
+HEAVY_SHARE = 0.15
+# Below this a pageable copy costs no time worth speaking of.
+SMALL_COPY_BYTES = MB
+
+
+def transport_bound(case: Case) -> Finding | None:
+    """Handing batches over costs as much as making them."""
+    fitted, work = case.fit, case.work
+    moved = case.loader.transport
+    if fitted is None or work is None or not case.waits or fitted.layout.workers == 0:
+        return None
+    if case.loader.settings.pin_memory and (moved.pin_s or 0.0) > (moved.rebuild_s or 0.0):
+        return None
+    carried = (moved.send_s or 0.0) + (moved.rebuild_s or 0.0)
+    if carried < HEAVY_SHARE * case.pace.step_s.mean:
+        return None
+    load = replace(fitted.load, overhead_s=0.0, unpack_s=0.0)
+    gain = case.replayed(load, fitted.layout)
+    if not is_worth(gain):
+        return None
+    size_held = moved.batch_bytes or 0.0
+    held = (Evidence(name="a batch", value=size_held, unit="bytes"),) if size_held else ()
+    return Finding(
+        code=Code.TRANSPORT_BOUND,
+        severity=severity_of(gain),
+        sentence=f"Bringing a batch from a worker to the loop takes {seconds(carried)}, "
+        f"{percent(carried / case.pace.step_s.mean)} of a step.",
+        evidence=(
+            Evidence(name="serialising, a batch", value=moved.send_s or 0.0, unit="s"),
+            Evidence(name="unpacking in the trainer", value=moved.rebuild_s or 0.0, unit="s"),
+            *held,
+            *making_evidence(case),
+        ),
+        cause="torch pickles each batch, opens new shared memory for each tensor, and unpacks "
+        "it in the trainer.",
+        cure=Cure(
+            text="stoker.DataLoader, which reuses its memory (stoker run --auto shows it); "
+            "or return few large tensors, in the smallest dtype, and no Python objects",
+            loader=case.loader.loader,
+            place=case.loader.made_at,
+        ),
+        gain=gain,
+        risk="",
+        effort=Effort.NOW,
+        verify=(fed(case), throughput(gain)),
+    )
+
+
+def pin_thread_bound(case: Case) -> Finding | None:
+    """The one thread that unpacks and pins all batches is busy all the time."""
+    fitted, moved = case.fit, case.loader.transport
+    if fitted is None or not fitted.layout.pin or not case.waits:
+        return None
+    busy = (moved.pin_s or 0.0) + (moved.rebuild_s or 0.0)
+    share = busy / case.pace.step_s.mean
+    if share < FULL_SHARE:
+        return None
+    gain = case.replayed(replace(fitted.load, pin_s=0.0), fitted.layout)
+    if not is_worth(gain):
+        return None
+    return Finding(
+        code=Code.PIN_THREAD_BOUND,
+        severity=severity_of(gain),
+        sentence=f"The trainer's pin thread is busy for {percent(min(1.0, share))} of "
+        "each step: "
+        "no number of workers makes it faster.",
+        evidence=(
+            Evidence(name="pinning, a batch", value=moved.pin_s or 0.0, unit="s"),
+            Evidence(name="unpacking, a batch", value=moved.rebuild_s or 0.0, unit="s"),
+            *making_evidence(case),
+        ),
+        cause="With pin_memory=True torch copies every batch once more, in one thread of the "
+        "trainer.",
+        cure=Cure(
+            text="pin_memory=False, or stoker.DataLoader, whose workers write into "
+            "pinned memory",
+            settings={"pin_memory": False},
+            loader=case.loader.loader,
+            place=case.loader.made_at,
+        ),
+        gain=gain,
+        risk="copies to the GPU no longer overlap with computing",
+        effort=Effort.NOW,
+        verify=(fed(case), throughput(gain)),
+    )
+
+
+def pin_missing(case: Case) -> Finding | None:
+    """Batches go to a GPU from pageable memory."""
+    moved = case.loader.transport.batch_bytes
+    if not case.on_gpu or case.loader.settings.pin_memory:
+        return None
+    if moved is not None and moved < SMALL_COPY_BYTES:
+        return None
+    held = (Evidence(name="a batch", value=moved, unit="bytes"),) if moved else ()
+    return Finding(
+        code=Code.PIN_MISSING,
+        severity=Severity.MINOR,
+        sentence="Batches are copied to the GPU from pageable memory: the copy is slower, and "
+        "the loop stands still for it.",
+        evidence=held,
+        cause="pin_memory=False",
+        cure=Cure(
+            text="pin_memory=True, and .to(device, non_blocking=True)",
+            settings={"pin_memory": True},
+            loader=case.loader.loader,
+            place=case.loader.made_at,
+        ),
+        gain=Gain(basis=Basis.UNKNOWN),
+        risk="pinned memory cannot be swapped out",
+        effort=Effort.NOW,
+        verify=(gpu_used(),),
+    )
+
+
+def copy_not_overlapped(case: Case) -> Finding | None:
+    """Batches are there in time, and still the GPU stands still for each."""
+    starved = case.summary.starvation
+    if starved is None or case.waits or starved.share < 2 * case.pace.wait_share:
+        return None
+    unexplained = starved.s.mean - case.pace.wait_s.mean
+    if unexplained < 0.1 * case.pace.step_s.mean:
+        return None
+    gain = case.gain(Basis.MEASURED, unexplained, 0.5 * unexplained, unexplained)
+    return Finding(
+        code=Code.COPY_NOT_OVERLAPPED,
+        severity=severity_of(gain),
+        sentence=f"The GPU stands still for {seconds(starved.s.mean)} of each step "
+        "although the "
+        "batches are ready.",
+        evidence=(
+            Evidence(
+                name="GPU without work, a step",
+                value=starved.s.mean,
+                unit="s",
+                low=starved.s.low,
+                high=starved.s.high,
+            ),
+            *making_evidence(case)[:2],
+        ),
+        cause="The batch is copied when it is needed, in line with the computing, instead of "
+        "one step ahead.",
+        cure=Cure(
+            text="copy the next batch on a stream of its own while this one is computed "
+            '(stoker.DataLoader(device="cuda"))',
+            loader=case.loader.loader,
+            place=case.loader.made_at,
+        ),
+        gain=gain,
+        risk=f"one more batch in GPU memory ({size(case.loader.transport.batch_bytes or 0)})",
+        effort=Effort.MEDIUM,
+        verify=(gpu_used(), throughput(gain)),
+    )
