@@ -48,11 +48,14 @@ def main() -> int:
         target = options.work / options.step / f"{case.name}.json"
         if options.only and case.name not in options.only:
             continue
-        if target.exists() and not options.again:
+        earlier = json.loads(target.read_text()) if target.exists() else {}
+        if earlier and not (options.again or options.more):
             continue
         if time.monotonic() > until:
             return 0
         facts = attempt(step, replace(case, seconds=case.seconds * options.pace), options)
+        if options.more:
+            facts = together(case, earlier, facts)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(facts, indent=1))
         print(f"{case.name}: {said(facts)}", flush=True)
@@ -69,6 +72,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="of truth")
     parser.add_argument("--pairs", type=int, default=6, help="of predict")
     parser.add_argument("--pace", type=float, default=1.0, help="of the manifest's seconds")
+    parser.add_argument("--more", action="store_true", help="more rounds to what is kept")
     parser.add_argument(
         "--portion-s", type=float, default=1e9, help="no script is begun after so long"
     )
@@ -100,11 +104,23 @@ def truth(case: Case, options: argparse.Namespace) -> Facts:
         for name in random.sample(list(variants), len(variants)):
             values[name].append(measure(case, variants[name], options.data))
     plain = values.pop("")
+    return with_gains(case, plain, values)
+
+
+def with_gains(case: Case, plain: list[float], cured: dict[str, list[float]]) -> Facts:
     gains = {
-        what: [gain(case, old, new) for old, new in zip(plain, cured, strict=True)]
-        for what, cured in values.items()
+        what: [gain(case, old, new) for old, new in zip(plain, values, strict=True)]
+        for what, values in cured.items()
     }
-    return {"plain": plain, "cured": values, "gains": gains}
+    return {"plain": plain, "cured": cured, "gains": gains}
+
+
+def together(case: Case, earlier: Facts, later: Facts) -> Facts:
+    """The rounds of two calls as one; other facts replace what was there."""
+    if "gains" not in later or earlier.get("gains", {}).keys() != later["gains"].keys():
+        return later
+    cured = {what: values + later["cured"][what] for what, values in earlier["cured"].items()}
+    return with_gains(case, earlier["plain"] + later["plain"], cured)
 
 
 def gain(case: Case, old: float, new: float) -> float:

@@ -10,28 +10,25 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 
 class Stream(IterableDataset):
-    def __init__(self, path, shards=4, chunk=320, fetch_s=0.6):
+    def __init__(self, path, chunks=(210, 250, 290, 330), fetch_s=0.6):
         self.path = path
-        self.shards = shards
-        self.chunk = chunk
+        self.chunks = chunks
         self.fetch_s = fetch_s
 
-    def fetch(self, tokens, start):
+    def fetch(self, tokens, start, rows):
         time.sleep(self.fetch_s)  # the next chunk is on its way
-        return tokens[start : start + self.chunk * 64]
+        return tokens[start : start + rows * 64].reshape(rows, 64)
 
     def __iter__(self):
         info = get_worker_info()
-        mine = range(self.shards)[info.id :: info.num_workers] if info else range(self.shards)
+        shards = range(len(self.chunks))
+        mine = shards[info.id :: info.num_workers] if info else shards
         tokens = np.memmap(self.path, dtype=np.int32, mode="r")
         for turn in range(1000):
             for shard in mine:
-                place = (turn * self.shards + shard) % 80 * self.chunk * 64
-                block = self.fetch(tokens, place)
-                for row in range(self.chunk):
+                for row in self.fetch(tokens, turn % 80 * 20_000, self.chunks[shard]):
                     time.sleep(0.001)
-                    sample = block[row * 64 : row * 64 + 64].astype(np.int64)
-                    yield torch.from_numpy(sample)
+                    yield torch.from_numpy(row.astype(np.int64))
 
 
 def train_step(batch):
