@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch.utils.data._utils.collate import default_collate
 
 from stoker.crew.collate import skeleton
 from stoker.crew.messages import Made
-from stoker.crew.parcel import (
-    DTYPE_NAMES,
-    NOTHING_KEPT,
-    SMALL_LEAF_BYTES,
-    Parcel,
-    fetched,
-    unpacked,
-)
+from stoker.crew.parcel import DTYPE_NAMES, SMALL_LEAF_BYTES, Parcel, fetched, unpacked
 from stoker.memory.arena import Arena
 from stoker.memory.layout import RowLayout, RowSpec, aligned
 from stoker.memory.slab import rounded_to_pages
 
-Holding = Literal["lease", "keep", "copy"]
-"""How the loop gets a batch: with one lease for all of it; with a lease for each of its large
-leaves, which is what a loop costs least that keeps very many; or with memory of its own."""
-
-KEPT_LEAF_BYTES = 1 << 20
-"""A smaller one is copied: that costs less than a mapping of its own."""
-
 
 def assembled(
-    arena: Arena, slab: int, parts: Sequence[Made], *, has_words: bool, holding: Holding
+    arena: Arena, slab: int, parts: Sequence[Made], *, has_words: bool, copies: bool
 ) -> Any:
     """The batch whose parts lie in `slab`, in the order of their rows.
 
@@ -47,38 +33,18 @@ def assembled(
     if used_bytes == 0:
         arena.give_back(slab)
         return _together(parcels, None, copies=True)
-    largest_leaf = max(max(parcel.buffers[1::2], default=0) for parcel in parcels)
-    if holding == "lease" and largest_leaf >= SMALL_LEAF_BYTES:
-        return _together(parcels, arena.lease(slab, used_bytes).exporter, copies=False)
-    if holding == "keep" and largest_leaf >= KEPT_LEAF_BYTES:
-        return _kept(arena, slab, parcels)
     mapping = arena.mapped(slab, used_bytes)
+    largest_leaf = max(max(parcel.buffers[1::2], default=0) for parcel in parcels)
+    if not (copies or largest_leaf < SMALL_LEAF_BYTES):
+        return _together(parcels, arena.lease(slab, used_bytes).exporter, copies=False)
     exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
     batch = _together(parcels, exporter, copies=True)
     arena.give_back(slab)
     return batch
 
 
-def _kept(arena: Arena, slab: int, parcels: Sequence[Parcel]) -> Any:
-    """The batch with a lease for each large leaf. All parts have the same large leaves."""
-    buffers = parcels[0].buffers
-    numbers = [number for number, size in enumerate(buffers[1::2]) if size >= KEPT_LEAF_BYTES]
-    exporters = arena.keep(slab, [(buffers[2 * n], buffers[2 * n + 1]) for n in numbers])
-    kept = dict(zip(numbers, exporters, strict=True))
-    # A mapping for now: as many as the loop keeps would take as many descriptors.
-    mapping = arena.file.map(slab, rounded_to_pages(max(each.used_bytes for each in parcels)))
-    exporter = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
-    return _together(parcels, exporter, copies=True, kept=kept)
-
-
-def _together(
-    parcels: Sequence[Parcel],
-    exporter: Any,
-    *,
-    copies: bool,
-    kept: Mapping[int, Any] = NOTHING_KEPT,
-) -> Any:
-    batches = [unpacked(each, exporter, copies=copies, kept=kept) for each in parcels]
+def _together(parcels: Sequence[Parcel], exporter: Any, *, copies: bool) -> Any:
+    batches = [unpacked(parcel, exporter, copies=copies) for parcel in parcels]
     return merged(batches) if len(batches) > 1 else batches[0]
 
 

@@ -10,8 +10,6 @@ import io
 import marshal
 import math
 import pickle
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +23,6 @@ MAX_INLINE_BYTES = 32_768
 BUFFER_BYTES = 9
 SMALL_LEAF_BYTES = 4_096
 """A smaller leaf is copied out: a label that the loop keeps must not hold a slab of images."""
-
-NOTHING_KEPT: Mapping[int, Any] = MappingProxyType({})
 
 DTYPE_NAMES = {
     dtype: name for name, dtype in vars(torch).items() if isinstance(dtype, torch.dtype)
@@ -221,17 +217,13 @@ def _extent(tensor: torch.Tensor) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
 
 
-def unpacked(
-    parcel: Parcel, exporter: Any, *, copies: bool, kept: Mapping[int, Any] = NOTHING_KEPT
-) -> Any:
+def unpacked(parcel: Parcel, exporter: Any, *, copies: bool) -> Any:
     """The batch of `parcel` on the bytes of a slab.
 
     `exporter` is the slab's memory: leaves refer to it, and it is the lease. With
-    `copies` (and for small leaves always) they get memory of their own; but the leaves in
-    `kept`, by number, have a lease of their own.
+    `copies` (and for small leaves always) they get memory of their own.
     """
-    leaves = Leaves(parcel.buffers, exporter, copies=copies, kept=kept)
-    return Unpickler(parcel.structure, leaves).load()
+    return Unpickler(parcel.structure, Leaves(parcel.buffers, exporter, copies=copies)).load()
 
 
 def fetched(parcel: Parcel, file: SlabFile, slab: int) -> Parcel:
@@ -263,25 +255,15 @@ class Unpickler(pickle.Unpickler):
 class Leaves:
     """Makes the tensors and arrays of one parcel."""
 
-    def __init__(
-        self,
-        buffers: tuple[int, ...],
-        exporter: Any,
-        *,
-        copies: bool,
-        kept: Mapping[int, Any],
-    ) -> None:
+    def __init__(self, buffers: tuple[int, ...], exporter: Any, *, copies: bool) -> None:
         self._buffers = buffers
         self._exporter = exporter
-        self._kept = kept
         self._least_shared_bytes = math.inf if copies else SMALL_LEAF_BYTES
         self._storages: dict[int, torch.UntypedStorage] = {}
 
     def leaf(self, number: int, dtype: str, shape: tuple[int, ...]) -> torch.Tensor:
         offset, size_bytes = self._buffers[2 * number], self._buffers[2 * number + 1]
         kind = getattr(torch, dtype)
-        if number in self._kept:
-            return torch.frombuffer(self._kept[number], dtype=kind).view(shape)
         flat = torch.frombuffer(
             self._exporter, dtype=kind, count=size_bytes // kind.itemsize, offset=offset
         )
@@ -307,8 +289,6 @@ class Leaves:
 
     def array_leaf(self, number: int, dtype: Any, shape: tuple[int, ...]) -> Any:
         offset, size_bytes = self._buffers[2 * number], self._buffers[2 * number + 1]
-        if number in self._kept:
-            return np.ndarray(shape, np.dtype(dtype), self._kept[number])
         array: Any = np.ndarray(shape, np.dtype(dtype), self._exporter, offset)
         return array.copy() if size_bytes < self._least_shared_bytes else array
 
@@ -316,8 +296,6 @@ class Leaves:
         offset, size_bytes = self._buffers[2 * number], self._buffers[2 * number + 1]
         if not size_bytes:
             return torch.UntypedStorage(0)
-        if number in self._kept:
-            return torch.frombuffer(self._kept[number], dtype=torch.uint8).untyped_storage()
         flat = torch.frombuffer(
             self._exporter, dtype=torch.uint8, count=size_bytes, offset=offset
         )

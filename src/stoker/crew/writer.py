@@ -14,8 +14,6 @@ from stoker.memory.layout import aligned
 from stoker.memory.slab import TASK_PART_OFFSET, SlabFile, rounded_to_pages
 
 MAX_VIEWS = 256
-MAX_MAPPED = 256
-"""Slabs mapped at a time. Each takes a descriptor; a loop that keeps its batches has many."""
 
 
 class Place(NamedTuple):
@@ -49,9 +47,6 @@ class SlabWriter:
         """Start a batch in `slab`, from `offset` on. What was placed before is forgotten."""
         self._slab, self.end, self._spill_from = slab, offset, spill_from
         self._placed.clear()
-        if len(self._mapped) > MAX_MAPPED:
-            self._mapped.clear()
-            self._views.clear()
 
     def begin_again(self, offset: int) -> None:
         """Give the places from `offset` on out once more."""
