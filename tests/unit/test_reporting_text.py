@@ -29,7 +29,7 @@ def test_the_first_line_is_the_verdict() -> None:
 
 def test_first_comes_where_the_time_goes_then_the_cures_then_what_to_type() -> None:
     lines = text(reports.report())
-    order = ["where a step", "batch's life", "what to change", "how this was", "stoker run"]
+    order = ["where a step", "life of a batch", "what to change", "how this was", "stoker run"]
     places = [lines.lower().index(each) for each in order]
     assert places == sorted(places)
 

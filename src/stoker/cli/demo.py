@@ -1,142 +1,139 @@
-"""`stoker demo`: a before and after on generated data."""
+"""`stoker demo`: a slow training script, its report, and the same script with --auto."""
 
 from __future__ import annotations
 
-import json
-import platform
+import shlex
+import shutil
+import subprocess
 import sys
-from importlib.metadata import version
-from statistics import median
-from typing import TYPE_CHECKING, Annotated
+from itertools import count
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from stoker import __version__
-from stoker.plan import AUTO
+from stoker.cli.report import say, say_comparison, say_reports
+from stoker.errors import PlanError, StokerError
 
-if TYPE_CHECKING:
-    from stoker.cli.contest import Outcome
+SCRIPT = Path(__file__).with_name("demo_script.py")
+ARGUMENTS = ("--num-workers", "8", "--prefetch-factor", "4")
+FOLDER = "stoker-demo"
 
-HEADINGS = ("", "batches/s", "slowest to fastest", "GB/s")
+GRACE_S = 15.0
+"""What a run may take to end after Ctrl-C: it still writes its recording."""
+
+INTERRUPTED = 130
+TAIL_LINES = 15
 
 
 def demo(
+    folder: Annotated[
+        Path | None, typer.Option(help="A new folder for all of it. Default: stoker-demo.")
+    ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="About how long to measure, in seconds.")
-    ] = 30.0,
-    as_json: Annotated[bool, typer.Option("--json", help="The same facts as JSON.")] = False,
+        float, typer.Option(min=1.0, help="End each of the two runs after so many seconds.")
+    ] = 25.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The comparison as JSON, without the report.")
+    ] = False,
 ) -> None:
-    """Puts torch's DataLoader and Stoker's side by side on generated data.
+    """Shows on generated data what a report says, and what Stoker's loader changes.
 
-    Two kinds of samples: ready in memory, so that only the transport is left, and
-    compressed, so that unpacking them is the limit. Writes no file.
+    A slow training script runs under `stoker run`, and its report follows. Then it runs
+    again with `stoker run --auto`, and both stand side by side. Takes about a minute, needs
+    no GPU, and writes to one new folder only.
     """
-    from stoker.cli.contest import PackedImages, ReadyImages, hold_contest
-
-    outcomes = [hold_contest(data(), seconds / 2, say) for data in (ReadyImages, PackedImages)]
-    if as_json:
-        print(json.dumps(facts(outcomes), indent=2))
-    elif sys.stdout.isatty():
-        print_tables(outcomes)
-    else:
-        print("\n".join(lines(outcomes)))
-
-
-def say(text: str) -> None:
-    """Talk, as opposed to the result."""
-    print(f"stoker: {text}", file=sys.stderr)
-
-
-def facts(outcomes: list[Outcome]) -> dict[str, object]:
-    """All that was measured, for `--json`."""
-    return {
-        "machine": machine_facts(),
-        "workloads": [workload_facts(outcome) for outcome in outcomes],
-    }
+    place = new_folder(folder)
+    try:
+        prepare(place)
+        before = watch(place, "before", ["--seconds", f"{seconds:g}"])
+        if not as_json:
+            say_reports([before], show_all=False, as_json=False)
+            print()
+        after = watch(place, "after", ["--auto", "--seconds", f"{seconds:g}"])
+    except KeyboardInterrupt:
+        say(f"stopped; what was made so far is in {place}/")
+        raise typer.Exit(INTERRUPTED) from None
+    say_comparison([before, after], as_json)
+    if not as_json:
+        print("\n".join(["", *next_lines(place)]))
 
 
-def workload_facts(outcome: Outcome) -> dict[str, object]:
-    return {
-        "name": outcome.name,
-        "num_workers": outcome.num_workers,
-        "batch_shape": outcome.batch_shape,
-        "batch_bytes": outcome.batch_bytes,
-        "same_batches": outcome.same_batches,
-        "torch_batches_per_s": outcome.torch_batches_per_s,
-        "stoker_batches_per_s": outcome.stoker_batches_per_s,
-        "ratios": outcome.ratios,
-    }
+def new_folder(wanted: Path | None) -> Path:
+    """The folder asked for, or the first free one, made.
+
+    Raises:
+        PlanError: it is there already, or cannot be made.
+    """
+    names = (FOLDER if number == 1 else f"{FOLDER}-{number}" for number in count(1))
+    folder = wanted or next(path for name in names if not (path := Path(name)).exists())
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise PlanError(f"stoker demo: {folder} is there already; name a new folder") from None
+    except OSError as error:
+        raise PlanError(f"stoker demo: {folder} cannot be made: {error}") from error
+    return folder
 
 
-def machine_facts() -> dict[str, object]:
-    return {
-        "cpus": int(AUTO),
-        "platform": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "stoker": __version__,
-    }
+def prepare(place: Path) -> None:
+    """The script and its data."""
+    from stoker.cli.demo_data import write_shards
+
+    shutil.copyfile(SCRIPT, place / "train.py")
+    say(f"writing shards of features and images to {place / 'shards'}")
+    write_shards(place / "shards")
 
 
-def machine_text() -> str:
-    known = machine_facts()
-    return (
-        f"{known['cpus']} CPUs, {known['platform']}, Python {known['python']}, "
-        f"torch {known['torch']}, stoker {known['stoker']}"
+def watch(place: Path, name: str, options: list[str]) -> Path:
+    """The script under `stoker run`; what it prints goes to stderr. Returns the run's folder.
+
+    Raises:
+        StokerError: the run failed.
+    """
+    folder = place / name
+    script = [str(place / "train.py"), str(place / "shards"), *ARGUMENTS]
+    command = ["run", *options, "--out", str(folder), *script]
+    say(shlex.join(["stoker", *command]))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stoker", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+    try:
+        _, talk = process.communicate()
+    except BaseException:
+        end(process)
+        raise
+    if process.returncode:
+        last = "\n".join(talk.splitlines()[-TAIL_LINES:])
+        raise StokerError(f"the run {folder} ended with code {process.returncode}:\n{last}")
+    return folder
 
 
-def workload_text(outcome: Outcome) -> str:
-    """What was measured, and whether both loaders delivered the same."""
-    shape = "×".join(str(extent) for extent in outcome.batch_shape)
-    batch = f"{shape} uint8 ({outcome.batch_bytes / 1e6:.1f} MB)"
-    same = "the same batches" if outcome.same_batches else "the batches are NOT THE SAME"
-    return f"{outcome.name}: {batch}, {outcome.num_workers} workers each, {same}"
+def end(process: subprocess.Popen[str]) -> None:
+    """Ctrl-C reached the run too: wait for it, but not forever."""
+    try:
+        process.communicate(timeout=GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
 
 
-def rows(outcome: Outcome) -> list[tuple[str, str, str, str]]:
-    """The figures under `HEADINGS`: medians of the rounds. The ratio is taken in each."""
-    ratios = outcome.ratios
+def next_lines(place: Path) -> list[str]:
+    """What to type for a script of one's own, and what lies where."""
+    here = shlex.quote(str(place))
+    activate = [] if shutil.which("stoker") else [f"  . {sys.prefix}/bin/activate"]
     return [
-        rate_row("torch DataLoader", outcome.torch_batches_per_s, outcome.batch_bytes),
-        rate_row("stoker.DataLoader", outcome.stoker_batches_per_s, outcome.batch_bytes),
-        ("ratio", f"{median(ratios):.2f}×", f"{min(ratios):.2f} to {max(ratios):.2f}", ""),
+        "Now with a script of your own:",
+        *activate,
+        "  stoker run train.py ARGS...          where its time goes",
+        "  stoker run --auto train.py ARGS...   the same with Stoker's loader",
+        "From this demo:",
+        f"  stoker report --all {here}/before",
+        f"  stoker report --patch {here}/before",
+        f"  stoker report --compare {here}/before {here}/after",
+        f"Everything is in {here}/. It goes with: rm -r {here}",
     ]
-
-
-def rate_row(
-    loader: str, batches_per_s: list[float], batch_bytes: int
-) -> tuple[str, str, str, str]:
-    spread = f"{min(batches_per_s):.0f} to {max(batches_per_s):.0f}"
-    middle = median(batches_per_s)
-    return loader, f"{middle:.0f}", spread, f"{middle * batch_bytes / 1e9:.2f}"
-
-
-def lines(outcomes: list[Outcome]) -> list[str]:
-    """The result as plain text, for a pipe or a file."""
-    text = [machine_text()]
-    for outcome in outcomes:
-        text += ["", workload_text(outcome)]
-        text += [
-            f"  {name:<17}  {middle:>9}  {spread:>18}  {gigabytes:>5}".rstrip()
-            for name, middle, spread, gigabytes in (HEADINGS, *rows(outcome))
-        ]
-    return text
-
-
-def print_tables(outcomes: list[Outcome]) -> None:
-    """The result as tables, for a terminal."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
-    console.print(machine_text())
-    for outcome in outcomes:
-        table = Table(*HEADINGS, box=box.SIMPLE_HEAD)
-        for column in table.columns[1:]:
-            column.justify = "right"
-        for row in rows(outcome):
-            table.add_row(*row)
-        console.print(f"\n{workload_text(outcome)}")
-        console.print(table)

@@ -13,9 +13,7 @@ from stoker.reporting.compare import MARGIN, Comparison, Measure, Outcome, Value
 from stoker.reporting.facts import Facts, plain_value
 from stoker.reporting.words import NOT_MEASURED, number, share, within
 
-NOISE_NOTE = (
-    "Intervals are of the steps within each run; two runs of one thing can differ by more."
-)
+NOISE_NOTE = "Intervals are of the steps within each run."
 
 
 def comparison_page(comparison: Comparison) -> Group:
@@ -48,8 +46,8 @@ def verdict(comparison: Comparison) -> str:
         case Outcome.SLOWER:
             return f"The run after is slower, {factor} the speed: {change}."
     return (
-        f"No difference in speed beyond noise, {factor}: {change}. Less than "
-        f"{share(MARGIN)}, or less than its interval, can be chance."
+        f"No difference in speed that one run each could show, {factor}: {change}. Two runs "
+        f"of one thing can be {share(MARGIN)} apart; repeat both to know more."
     )
 
 

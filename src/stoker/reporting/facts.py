@@ -18,9 +18,10 @@ Facts = dict[str, Any]
 def facts(report: Report) -> Facts:
     """The diagnosis and the summary; single steps and samples stay in the recording."""
     diagnosis = plain_value(report.diagnosis)
-    findings = report.diagnosis.findings
     diagnosis["first_screen"] = [
-        findings.index(each) for each in report.diagnosis.first_screen
+        place
+        for place, each in enumerate(report.diagnosis.findings)
+        if any(each is shown for shown in report.diagnosis.first_screen)
     ]
     return {
         "version": VERSION,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from stoker.diagnose.finding import Diagnosis, Edit, Finding
 from stoker.measure.loading import Loader
@@ -39,3 +41,31 @@ class Report:
             for finding in self.diagnosis.findings
             for edit in finding.cure.edits
         )
+
+
+def with_short_paths(report: Report) -> Report:
+    """Files below the folder that the script was started in are named from there."""
+    cwd = report.summary.run.cwd.rstrip("/")
+    if not cwd:
+        return report
+    return replace(
+        report,
+        summary=replace(shortened(report.summary, f"{cwd}/"), run=report.summary.run),
+        diagnosis=shortened(report.diagnosis, f"{cwd}/"),
+    )
+
+
+def shortened(value: Any, prefix: str) -> Any:
+    """`value` with `prefix` taken out of every text in it."""
+    if type(value) is str:
+        return value.replace(prefix, "")
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {each.name: getattr(value, each.name) for each in fields(value) if each.repr}
+        return replace(
+            value, **{name: shortened(part, prefix) for name, part in parts.items()}
+        )
+    if isinstance(value, Mapping):
+        return {shortened(key, prefix): shortened(each, prefix) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return tuple(shortened(each, prefix) for each in value)
+    return value

@@ -109,8 +109,10 @@ def time_sections(loader: Loader) -> Iterator[Section]:
         yield Section("Where a step's time goes", step_lines(loader.pace))
     if loader.stages:
         made_by = "the training process" if loader.settings.num_workers == 0 else "a worker"
-        title = f"A batch's life: {duration(sum(stage.s for stage in loader.stages))}"
-        yield Section(f"{title}, mostly in {made_by}", stage_table(loader.stages))
+        whole = duration(sum(stage.s for stage in loader.stages))
+        yield Section(
+            f"The life of a batch, {whole}, mostly in {made_by}", stage_table(loader.stages)
+        )
 
 
 def finding_sections(report: Report, show_all: bool) -> Iterator[Section]:

@@ -70,7 +70,7 @@ UNITS: Mapping[str, Callable[[float], str]] = {
     "share": share,
     "bytes/s": lambda value: f"{size(value)}/s",
     "ratio": lambda value: f"{number(value)} ×",
-    "x": lambda value: f"{number(value)} ×",
+    "×": lambda value: f"{number(value)} ×",
 }
 
 
