@@ -18,7 +18,8 @@ UNKNOWN = "Loader"
 
 FLAGS = {
     "": ["--version"],
-    "demo": ["--json", "--seconds"],
+    "demo": ["--json", "--out", "--seconds"],
+    "report": ["--all", "--compare", "--json", "--list", "--patch", "folders"],
     "run": [
         "--auto",
         "--ceiling",

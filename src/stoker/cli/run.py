@@ -38,18 +38,13 @@ def run(
         ),
     ],
     steps: Annotated[
-        int | None, typer.Option(min=1, help="End the run after so many batches.")
+        int | None, typer.Option(min=1, help="End it after so many batches.")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, help="End the run after so many seconds.")
+        float | None, typer.Option(min=0.1, help="End it so long after its first batch.")
     ] = None,
     soft_stop: Annotated[
-        bool,
-        typer.Option(
-            "--soft-stop",
-            help="End by raising SystemExit, so that the script's own clean-up runs. "
-            "Without it none of its code runs any more.",
-        ),
+        bool, typer.Option("--soft-stop", help="End by SystemExit: the script cleans up.")
     ] = False,
     name: Annotated[
         str | None, typer.Option(help="The recording goes to stoker-runs/NAME.")
@@ -59,16 +54,11 @@ def run(
     ] = None,
     auto: Annotated[
         bool,
-        typer.Option(
-            "--auto", help="Have Stoker's engine load the data, with as many workers as pay."
-        ),
+        typer.Option("--auto", help="Stoker's engine loads, with as many workers as pay."),
     ] = False,
     ceiling: Annotated[
         bool,
-        typer.Option(
-            "--ceiling",
-            help="At the end repeat one batch for 20 steps: the speed of a perfect loader.",
-        ),
+        typer.Option("--ceiling", help="At its end 20 steps on one batch: no loader at all."),
     ] = False,
 ) -> None:
     """Runs a training script as it is and says where its time goes.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from stoker.measure.counters import Counts, ThreadCounters
+from stoker.measure.library import LibraryMeter
 
 GROUP_S = 0.005
 """The kernel's counters are read for tasks of at least this long together: reading costs
@@ -25,8 +26,9 @@ SAMPLE_SHARE = 0.0015
 class TaskMeter:
     """Measures tasks and, in some of them, each sample."""
 
-    def __init__(self, labels: dict[str, Any] | None = None) -> None:
+    def __init__(self, library: LibraryMeter, labels: dict[str, Any] | None = None) -> None:
         self._labels = labels or {}
+        self._library = library
         self._clock: Callable[[], float] = time.monotonic
         self._counters = ThreadCounters()
         self.why_not = self._counters.why_not
@@ -50,10 +52,14 @@ class TaskMeter:
         self.is_busy = False
         """Whether a task is under way."""
         self.collate_began_s = 0.0
+        """When the task's samples were all read; 0 before that."""
+        self.rows = 0
+        """Samples of the task under way."""
 
     def begin(self) -> bool:
         """A task begins; whether its samples are to be timed."""
         self.is_busy = True
+        self._library.is_on = True
         if self._group_from is None:
             self._group_from = self._counters.read()
         self.collate_began_s = 0.0
@@ -64,10 +70,12 @@ class TaskMeter:
         self._until_detailed = self._every
         return True
 
-    def end(self, rows: int) -> None:
-        """It is done, or has raised."""
+    def end(self) -> None:
+        """It is done, or has raised (`rows` is 0 then)."""
+        rows = self.rows
         now_s = self._clock()
         self.is_busy = False
+        self._library.is_on = False
         began_s = self._begun[-1]
         wall_s = now_s - began_s
         collated_at = self.collate_began_s or now_s

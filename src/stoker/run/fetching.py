@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from stoker.measure.tasks import TaskMeter
+from stoker.run.first_keys import FirstKeys
 from stoker.run.hidden import hide_frame
 
 MeterOf = Callable[[Any], TaskMeter | None]
@@ -64,13 +65,15 @@ class TimedIterator:
         return sample
 
 
-def hook_fetchers(module: Any, meter_of: MeterOf) -> None:
+def hook_fetchers(module: Any, meter_of: MeterOf, keys: FirstKeys | None = None) -> None:
     """Patch both of torch's fetcher classes. `module` is `torch.utils.data._utils.fetch`."""
-    _hook(module._MapDatasetFetcher, "dataset", TimedDataset, meter_of)
-    _hook(module._IterableDatasetFetcher, "dataset_iter", TimedIterator, meter_of)
+    _hook(module._MapDatasetFetcher, "dataset", TimedDataset, meter_of, None)
+    _hook(module._IterableDatasetFetcher, "dataset_iter", TimedIterator, meter_of, keys)
 
 
-def _hook(cls: Any, source: str, timed: Any, meter_of: MeterOf) -> None:
+def _hook(
+    cls: Any, source: str, timed: Any, meter_of: MeterOf, keys: FirstKeys | None
+) -> None:
     original = cls.fetch
 
     @functools.wraps(original)
@@ -83,21 +86,21 @@ def _hook(cls: Any, source: str, timed: Any, meter_of: MeterOf) -> None:
                 hide_frame(error)
                 raise
         samples, collate = getattr(self, source), self.collate_fn
-        rows = rows_of(possibly_batched_index, self.auto_collation)
+        meter.rows = rows_of(possibly_batched_index, self.auto_collation)
         if meter.begin() and not getattr(samples, "__getitems__", None):
             setattr(self, source, timed(samples, meter))
-        self.collate_fn = _timed_collate(collate, meter)
+        self.collate_fn = _timed_collate(collate, meter, keys)
         try:
             batch = original(self, possibly_batched_index)
         except BaseException as error:
             hide_frame(error)
-            rows = 0
+            meter.rows = 0
             raise
         finally:
             # The fetcher's own, again: torchdata compares and saves them.
             setattr(self, source, samples)
             self.collate_fn = collate
-            meter.end(rows)
+            meter.end()
         return batch
 
     cls.fetch = fetch
@@ -113,8 +116,14 @@ def rows_of(index: Any, auto_collation: bool) -> int:
         return 1
 
 
-def _timed_collate(collate: Any, meter: TaskMeter) -> Callable[[Any], Any]:
+def _timed_collate(
+    collate: Any, meter: TaskMeter, keys: FirstKeys | None
+) -> Callable[[Any], Any]:
     def timed(samples: Any) -> Any:
+        if type(samples) is list:
+            meter.rows = len(samples)
+        if keys is not None:
+            keys.add(samples)
         meter.collate_began_s = time.monotonic()
         try:
             return collate(samples)

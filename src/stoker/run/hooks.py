@@ -13,15 +13,19 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from stoker.measure.stacks import StackSampler
 from stoker.measure.tasks import TaskMeter
 from stoker.run.describe import LoaderFacts, describe
 from stoker.run.fetching import hook_fetchers
 from stoker.run.frames import maker_of, place_of, users_frame
 from stoker.run.hidden import around, hide_frame
 from stoker.run.steps import EpochSteps
+from stoker.run.stop import Stop
+from stoker.run.transport import Receiving
 from stoker.run.workers import WatchedLoop, WorkerSettings, start_method_of
 
 if TYPE_CHECKING:
@@ -65,9 +69,14 @@ class LoaderHooks:
         self.call = Call()
         self.iterated: Loader | None = None
         """Whose workers are being started, for those workers."""
+        self.stop = Stop(watch)
+        self.receiving = Receiving()
+        self.stop.shut_down_workers = self._end_workers
+        self._iterators: weakref.WeakSet[Any] = weakref.WeakSet()
         self.current: EpochSteps | None = None
         """Whose `next()` is under way."""
         self._meters: dict[int, TaskMeter] = {}
+        self._stacks: StackSampler | None = None
         self._probe.add("steps", self._drain)
 
     def made(self, loader: Any, frame: FrameType | None) -> None:
@@ -107,6 +116,7 @@ class LoaderHooks:
             rank=settings.rank,
             world=settings.world,
             loader=-1 if known is None else known.number,
+            library=self._watch.library,
             start=start_method_of(getattr(loader, "multiprocessing_context", None)),
         )
 
@@ -158,6 +168,7 @@ class LoaderHooks:
                 self.end_epoch(before, complete=False)
             steps = EpochSteps(known.number, known.epochs, batch_size_of(loader))
             self._open.add(steps)
+            self._iterators.add(iterator)
             setattr(iterator, STEPS, steps)
             weakref.finalize(iterator, self.end_epoch, steps, complete=False).atexit = False
         known.epochs += 1
@@ -190,9 +201,27 @@ class LoaderHooks:
             return None
         meter = self._meters.get(steps.loader)
         if meter is None:
-            meter = self._meters[steps.loader] = TaskMeter({"loader": steps.loader})
+            meter = self._meters[steps.loader] = TaskMeter(
+                self._watch.library, {"loader": steps.loader}
+            )
+            self._begin_stacks()
             self._probe.add(f"tasks of loader {steps.loader}", meter.drain)
         return meter
+
+    def _end_workers(self) -> None:
+        """As torch does when an iterator is dropped."""
+        for iterator in list(self._iterators):
+            if hasattr(iterator, "_shutdown_workers"):
+                iterator._shutdown_workers()
+
+    def _begin_stacks(self) -> None:
+        """Sample this thread: it reads the samples itself."""
+        if self._stacks is not None:
+            return
+        self._stacks = StackSampler(lambda: "wait" if self.current else "step")
+        self._stacks.start()
+        self._watch.at_end.append(self._stacks.stop)
+        self._probe.add("stacks", self._stacks.drain)
 
     def shut_down(self, iterator: Any, began_s: float) -> None:
         """Workers were ended."""
@@ -223,6 +252,8 @@ def hook_loaders(module: ModuleType, watch: Watch) -> None:
     hook_next(base, hooks, ready_in_queue)
     hook_sampler(base, hooks)
     hook_shutdown(module._MultiProcessingDataLoaderIter, hooks)
+    hooks.receiving.hook(module._utils.pin_memory)
+    hook_process_start(hooks)
     hook_fetchers(module._utils.fetch, hooks.meter_of)
     loops: Any = module._utils.worker
     loops._worker_loop = WatchedLoop(loops.__name__, "_worker_loop", hooks.worker_settings)
@@ -266,11 +297,12 @@ def hook_class(cls: Any, hooks: LoaderHooks) -> None:
         around(cls, name, before, hooks.end_iter)
 
 
-def hook_next(cls: Any, hooks: LoaderHooks, ready_in: Callable[[Any], int]) -> None:
+def hook_next(cls: Any, hooks: LoaderHooks, ready_in: Callable[[Any], int | None]) -> None:
     """Where the loop waits."""
     original = cls.__next__
     probe = hooks._probe
-    clock = time.monotonic
+    stop, receiving = hooks.stop, hooks.receiving
+    clock, get_ident = time.monotonic, threading.get_ident
 
     @functools.wraps(original)
     def __next__(self: Any) -> Any:
@@ -282,26 +314,38 @@ def hook_next(cls: Any, hooks: LoaderHooks, ready_in: Callable[[Any], int]) -> N
                 hide_frame(error)
                 raise
         probe.tick(clock())
+        if stop.is_wanted:
+            again = stop.before_step(self)
+            if again is not None:
+                return again
         ready = ready_in(self)
         hooks.current = steps
+        receiving.loops_thread = get_ident()
         began_s = clock()
         try:
             batch = original(self)
         except BaseException as error:
             hide_frame(error)
-            hooks.current = None
+            hooks.current = receiving.loops_thread = None
             hooks.end_epoch(steps, complete=isinstance(error, StopIteration))
             raise
         steps.add(began_s, clock() - began_s, batch, ready)
-        hooks.current = None
+        hooks.current = receiving.loops_thread = None
+        if ready is not None:
+            steps.add_transport(*receiving.take())
+        stop.steps += 1
+        if stop.keeps_batch:
+            stop.last = (self, batch, steps.last_size)
         return batch
 
     cls.__next__ = __next__
     cls._stoker_watched = True
 
 
-def ready_in_queue(iterator: Any) -> int:
-    """Batches that workers have finished; -1 unknown."""
+def ready_in_queue(iterator: Any) -> int | None:
+    """Batches that workers have finished; -1 unknown. None: there are no workers."""
+    if not iterator._num_workers:
+        return None
     try:
         early = len(iterator._task_info) - iterator._tasks_outstanding
         return int(early + iterator._data_queue.qsize())
@@ -327,6 +371,17 @@ def hook_sampler(base: Any, hooks: LoaderHooks) -> None:
                 call.sampler_s += time.monotonic() - began_s
 
     base._next_index = _next_index
+
+
+def hook_process_start(hooks: LoaderHooks) -> None:
+    """Starting workers."""
+    call = hooks.call
+
+    def after(began_s: Any, _: Any, __: BaseException | None) -> None:
+        if call.depth:
+            call.start_s += time.monotonic() - began_s
+
+    around(BaseProcess, "start", lambda *_: time.monotonic(), after)
 
 
 def hook_shutdown(cls: Any, hooks: LoaderHooks) -> None:

@@ -10,8 +10,10 @@ import contextlib
 import os
 import socket
 import sys
+from collections.abc import Callable
 from types import ModuleType
 
+from stoker.measure.library import LibraryMeter
 from stoker.measure.probe import Probe
 from stoker.measure.recording import Writer, trainer_file
 from stoker.run.imports import ImportWatch
@@ -42,13 +44,21 @@ class Watch:
         self.settings = settings
         self.probe = Probe(Writer(settings.path / trainer_file(settings.rank)))
         self.imports = ImportWatch()
+        self.library = LibraryMeter()
+        self.at_end: list[Callable[[], None]] = []
+        """What has to be stopped before the interpreter ends."""
+        self.ended_by: str | None = None
+        """Why the run ends, where it is us who end it."""
 
     def hook_torch(self, module: ModuleType) -> None:
         """torch's loaders have just been imported."""
         try:
+            from stoker.run.entry_points import stand_around_libraries
             from stoker.run.hooks import hook_loaders
 
             hook_loaders(module, self)
+            stand_around_libraries(self.library, self.imports)
+            self.probe.add("library", self.library.drain)
         except Exception as error:
             self.probe.off("loaders", error)
 
@@ -57,7 +67,9 @@ class Watch:
         if os.getpid() != self._pid or not self.probe.is_on:
             return
         raised = getattr(sys, "last_type", None)
-        if raised is None:
+        if self.ended_by is not None:
+            self.end(self.ended_by, 0)
+        elif raised is None:
             self.end("exit", None)
         elif issubclass(raised, KeyboardInterrupt):
             self.end("interrupt", None)
@@ -66,6 +78,8 @@ class Watch:
 
     def end(self, why: str, code: int | None) -> None:
         """Close the recording and wait for the report to be said."""
+        for stop in self.at_end:
+            stop()
         self.probe.close(why, code)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):

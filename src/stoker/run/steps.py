@@ -16,6 +16,7 @@ class EpochSteps:
         self.epoch = epoch
         self.batches = 0
         self.is_over = False
+        self.last_size = 0
         self._batch_size = batch_size
         self._first = 0
         self._t: list[float] = []
@@ -25,19 +26,19 @@ class EpochSteps:
         self._rebuild: list[float] = []
         self._pin: list[float] = []
 
-    def add(self, began_s: float, wait_s: float, batch: Any, ready: int) -> None:
+    def add(self, began_s: float, wait_s: float, batch: Any, ready: int | None) -> None:
         """A batch was delivered."""
         self.batches += 1
         self._t.append(began_s)
         self._wait.append(wait_s)
-        self._ready.append(ready)
-        self._size.append(samples_in(batch, self._batch_size))
+        self._ready.append(-1 if ready is None else ready)
+        self.last_size = samples_in(batch, self._batch_size)
+        self._size.append(self.last_size)
 
-    def add_transport(self, rebuild_s: float, pin_s: float | None) -> None:
+    def add_transport(self, rebuild_s: float, pin_s: float) -> None:
         """What unpickling and pinning took since the step before."""
         self._rebuild.append(rebuild_s)
-        if pin_s is not None:
-            self._pin.append(pin_s)
+        self._pin.append(pin_s)
 
     def drain(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The steps since it was last asked."""
@@ -55,7 +56,7 @@ class EpochSteps:
         }
         if len(self._rebuild) >= count:
             line["rebuild"] = [round(each, 6) for each in self._rebuild[:count]]
-        if len(self._pin) >= count:
+        if any(self._pin):
             line["pin"] = [round(each, 6) for each in self._pin[:count]]
         for values in (self._t, self._wait, self._size, self._ready, self._rebuild, self._pin):
             del values[:count]

@@ -24,7 +24,7 @@ def _begin() -> None:
     if settings is None:
         return
     try:
-        import stoker  # noqa: F401
+        import_module("stoker")
     except ImportError:  # it was started from a folder that is not on the script's path
         sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(_HERE))))
     try:
