@@ -27,7 +27,7 @@ TAIL_LINES = 15
 
 
 def demo(
-    folder: Annotated[
+    out: Annotated[
         Path | None, typer.Option(help="A new folder for all of it. Default: stoker-demo.")
     ] = None,
     seconds: Annotated[
@@ -43,7 +43,7 @@ def demo(
     again with `stoker run --auto`, and both stand side by side. Takes about a minute, needs
     no GPU, and writes to one new folder only.
     """
-    place = new_folder(folder)
+    place = new_folder(out)
     try:
         prepare(place)
         before = watch(place, "before", ["--seconds", f"{seconds:g}"])
