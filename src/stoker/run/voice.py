@@ -17,23 +17,33 @@ def say(text: str) -> None:
 
 def say_verdict(folder: Path) -> bool:
     """The verdict so far, if there is anything to judge yet."""
-    return False
+    # Not at the top: the poller stays small for as long as there is nothing to say.
+    from stoker.reporting.saying import verdict_so_far
+
+    try:
+        verdict = verdict_so_far(Path(shown(folder)))
+    except StokerError:
+        return False
+    if verdict is not None:
+        say(verdict)
+    return verdict is not None
 
 
 def say_report(folder: Path) -> None:
     """The report, or why there is none, and where everything lies."""
+    from stoker.reporting.saying import say_at_end
+
     try:
-        recording = read_run(folder)
+        if has_steps(read_run(folder)):
+            say_at_end(Path(shown(folder)), sys.stderr)
+            return
     except StokerError as error:
         say(str(error))
         return
-    if not has_steps(recording):
-        say(
-            "the script iterated no torch DataLoader, so there is nothing to say about its "
-            f"loading. The recording is in {shown(folder)}"
-        )
-        return
-    say(f"the recording is in {shown(folder)}. Next: stoker report {shown(folder)}")
+    say(
+        "the script iterated no torch DataLoader, so there is nothing to say about its "
+        f"loading. The recording is in {shown(folder)}"
+    )
 
 
 def has_steps(recording: Recording) -> bool:
