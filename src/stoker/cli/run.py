@@ -66,6 +66,7 @@ def run(
     Options stand before the script; everything after it is the script's own. The recording
     is kept in stoker-runs/ (see stoker report), and what is said goes to stderr.
     """
+    from stoker.cli.voice import Voice
     from stoker.errors import PlanError
     from stoker.run.launch import Target, Wishes, launch
 
@@ -84,4 +85,5 @@ def run(
             auto=auto,
             ceiling=ceiling,
         ),
+        Voice(),
     )

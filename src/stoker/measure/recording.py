@@ -141,6 +141,11 @@ def read_run(folder: Path) -> Recording:
     return Recording(folder=folder, processes=(*by_rank, *workers), torn_lines=torn)
 
 
+def has_steps(recording: Recording) -> bool:
+    """Whether any loader was iterated."""
+    return any(line["e"] == "steps" for lines in recording.processes for line in lines)
+
+
 def _read_file(path: Path) -> tuple[list[Line], int]:
     """The whole lines of one file, and how many were torn."""
     lines: list[Line] = []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from stoker.run.origins import origins_of
 from stoker.run.workers import start_method_of
 
 MAX_ITEMS = 10_000
@@ -35,10 +37,11 @@ class LoaderFacts:
     made_at: list[Any] | None = None
     is_direct: bool = False
     """Made by a line of the user's, not by a framework."""
-    origins: list[dict[str, Any]] | None = field(default=None)
+    origins: list[dict[str, object]] | None = field(default=None)
 
     def find_origins(self, frame: FrameType, loader: Any) -> None:
         """Where its settings come from, by the lines before it."""
+        self.origins = origins_of(frame, _settings(loader), sys.argv)
 
 
 def describe(loader: Any, facts: LoaderFacts) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import NoReturn
 from stoker.errors import PlanError
 from stoker.machine.facts import machine_facts, torch_version
 from stoker.measure.recording import VERSION, Writer, trainer_file
-from stoker.run.poller import start_poller
+from stoker.run.poller import Voice, start_poller
 from stoker.run.settings import Ranks, Settings
 
 RUNS = Path("stoker-runs")
@@ -99,8 +99,8 @@ class Wishes:
             raise PlanError("stoker run: --soft-stop needs --steps or --seconds")
 
 
-def launch(target: Target, wishes: Wishes) -> NoReturn:
-    """Turn this process into the watched script.
+def launch(target: Target, wishes: Wishes, voice: Voice) -> NoReturn:
+    """Turn this process into the watched script; `voice` will say what comes of it.
 
     Raises:
         PlanError: it cannot be run like this; nothing was started.
@@ -123,7 +123,7 @@ def launch(target: Target, wishes: Wishes) -> NoReturn:
         poller=ours.fileno(),
     )
     _write_head(target, settings)
-    start_poller(settings, ranks, pollers, ours)
+    start_poller(settings, ranks, voice, pollers, ours)
     pollers.close()
     ours.set_inheritable(True)
     environment = dict(os.environ)

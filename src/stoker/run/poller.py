@@ -13,7 +13,7 @@ import signal
 import socket
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from stoker.machine.gpu import Gpus
 from stoker.machine.host import HostReader
@@ -25,7 +25,6 @@ from stoker.measure.recording import (
     worker_file,
 )
 from stoker.run.settings import Ranks, Settings
-from stoker.run.voice import say_report, say_verdict
 
 POLL_S = 1.0
 VERDICT_S = 50.0
@@ -34,12 +33,24 @@ VERDICT_S = 50.0
 PARTS_SHARE = 0.001
 """Reading what is private and shared of all processes takes at most this share of a CPU."""
 
+
+class Voice(Protocol):
+    """What makes reports and says them."""
+
+    def say_verdict(self, folder: Path) -> bool: ...
+    def say_report(self, folder: Path) -> None: ...
+
+
 REPORT = b"report"
 QUIET = b"quiet"
 
 
 def start_poller(
-    settings: Settings, ranks: Ranks, ours: socket.socket, trainers: socket.socket
+    settings: Settings,
+    ranks: Ranks,
+    voice: Voice,
+    ours: socket.socket,
+    trainers: socket.socket,
 ) -> None:
     """Fork it; it belongs to nobody. `ours` is its end of the socket, `trainers` the other."""
     trainer = os.getpid()
@@ -53,7 +64,7 @@ def start_poller(
             os._exit(0)
         trainers.close()
         _detach()
-        Poller(settings, ranks, trainer, ours).run()
+        Poller(settings, ranks, voice, ours).run(trainer)
         status = 0
     finally:
         os._exit(status)
@@ -72,11 +83,12 @@ class Poller:
     """Polls until the trainer asks for the report, or is gone."""
 
     def __init__(
-        self, settings: Settings, ranks: Ranks, trainer: int, trainers_voice: socket.socket
+        self, settings: Settings, ranks: Ranks, voice: Voice, socket: socket.socket
     ) -> None:
         self._settings = settings
-        self._trainer = trainer
-        self._voice = trainers_voice
+        self._trainer = 0
+        self._voice = voice
+        self._socket = socket
         self._speaks = ranks.rank == 0
         self._reads_host = ranks.local_rank == 0
         self._host = HostReader() if self._reads_host else None
@@ -97,17 +109,18 @@ class Poller:
             world=settings.world,
         )
 
-    def run(self) -> None:
-        """Its life."""
+    def run(self, trainer: int) -> None:
+        """Its life, beside the process `trainer`."""
+        self._trainer = trainer
         gone = _pidfd(self._trainer)
         verdict_due_s = time.monotonic() + VERDICT_S if self._speaks else float("inf")
         self._begin_gpus()
-        voice = self._voice.fileno()
-        waits = [voice] if gone is None else [voice, gone]
+        asked = self._socket.fileno()
+        waits = [asked] if gone is None else [asked, gone]
         while True:
             ready, _, _ = select.select(waits, [], [], POLL_S)
-            if voice in ready:
-                word = self._voice.recv(16)
+            if asked in ready:
+                word = self._socket.recv(16)
                 self._end(asked=word == REPORT, quiet=word == QUIET)
                 return
             if gone in ready or not Path(f"/proc/{self._trainer}").exists():
@@ -116,8 +129,9 @@ class Poller:
             began_s = time.process_time()
             self._poll()
             self._spent_s += time.process_time() - began_s
-            if time.monotonic() >= verdict_due_s and say_verdict(self._settings.path):
-                verdict_due_s = float("inf")
+            if time.monotonic() >= verdict_due_s:
+                said = self._voice.say_verdict(self._settings.path)
+                verdict_due_s = float("inf") if said else time.monotonic() + VERDICT_S
 
     def _end(self, *, asked: bool, quiet: bool) -> None:
         """The last lines, and the report: to the one who asks, or to nobody in particular
@@ -127,9 +141,9 @@ class Poller:
         self._writer.write("off", probe="poll_cost", why=f"{self._spent_s:.3f} s of CPU")
         self._writer.close()
         if self._speaks and not quiet:
-            say_report(self._settings.path)
+            self._voice.say_report(self._settings.path)
         with contextlib.suppress(OSError):
-            self._voice.send(b"done")
+            self._socket.send(b"done")
 
     def _begin_gpus(self) -> None:
         if not self._reads_host:
