@@ -44,7 +44,7 @@ def report(
     """
     named = folders or []
     if compare + patch + list_runs > 1:
-        raise PlanError("stoker report: --compare, --patch and --list exclude each other")
+        raise PlanError("--compare, --patch and --list exclude each other")
     if list_runs:
         say_ledger(named, as_json)
     elif compare:
@@ -65,14 +65,12 @@ def chosen(named: list[Path], wanted: int) -> list[Path]:
 
     if named:
         if wanted == 2 and len(named) != 2:
-            raise PlanError(
-                f"stoker report --compare takes two runs, before and after; got {len(named)}"
-            )
+            raise PlanError(f"--compare takes two runs, before and after; got {len(named)}")
         return [found(each) for each in named]
     newest = run_folders(RUNS)[:wanted]
     if len(newest) < wanted:
         raise PlanError(
-            f"stoker report: {RUNS}/ in {Path.cwd()} holds "
+            f"{RUNS}/ in {Path.cwd()} holds "
             f"{'no run' if not newest else 'one run only'}. Record one: stoker run train.py"
         )
     return newest[::-1]
@@ -84,9 +82,9 @@ def found(name: Path) -> Path:
         if folder.is_dir():
             return folder
     if name.is_file():
-        raise PlanError(f"stoker report: {name} is a file; name the folder that it is in")
+        raise PlanError(f"{name} is a file; name the folder that it is in")
     raise PlanError(
-        f"stoker report: there is no folder {name}, and none of that name in {RUNS}/. "
+        f"there is no folder {name}, and none of that name in {RUNS}/. "
         "See all runs: stoker report --list"
     )
 
@@ -128,9 +126,7 @@ def say_ledger(named: list[Path], as_json: bool) -> None:
     runs = named[0] if named else RUNS
     all_runs = entries(runs)
     if not all_runs:
-        raise PlanError(
-            f"stoker report: {runs}/ holds no run. Record one: stoker run train.py"
-        )
+        raise PlanError(f"{runs}/ holds no run. Record one: stoker run train.py")
     if as_json:
         print(facts.as_json(ledger_facts(all_runs)))
     else:
@@ -139,12 +135,13 @@ def say_ledger(named: list[Path], as_json: bool) -> None:
 
 def say_patch(folders: list[Path]) -> None:
     """The diff on stdout, what is in it on stderr."""
+    from stoker.reporting.cures import edits_of
     from stoker.reporting.patch import make_patch
     from stoker.reporting.reading import read_report
 
     report = read_report(folders[0])
     run = report.summary.run
-    made = make_patch(report.edits, Path(run.cwd or "."))
+    made = make_patch(edits_of(report), Path(run.cwd or "."))
     for line in made.left_out:
         say(f"not in the patch: {line}")
     if not made.diff:
