@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,23 +23,18 @@ NOTICEABLE = 1.05
 LIMIT_S = 120
 
 
-def asked(case: Case, data: Path) -> dict[str, Any]:
-    """The report about one run, as `stoker report --json` gives it."""
-    folder = Path(tempfile.mkdtemp(prefix="diagnosis-run-"))
-    try:
-        run = folder / "run"
-        seconds = case.warmup_s + 2 + case.seconds
-        runner = ["-m", "stoker", "run", "--seconds", f"{seconds:g}", "--out", str(run)]
-        with started(case.as_it_is(), data, runner, search_path()) as process:
-            try:
-                process.communicate(timeout=LIMIT_S)
-            except subprocess.TimeoutExpired as late:
-                raise MeasurementFailed(f"no end after {LIMIT_S} s") from late
-            if process.returncode != 0:
-                raise MeasurementFailed(f"stoker run ended with {process.returncode}")
-        return _report(run)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def record(case: Case, data: Path, run: Path) -> None:
+    """Leaves the recording of one run in the folder `run`."""
+    shutil.rmtree(run, ignore_errors=True)
+    seconds = case.warmup_s + 2 + case.seconds
+    runner = ["-m", "stoker", "run", "--seconds", f"{seconds:g}", "--out", str(run)]
+    with started(case.as_it_is(), data, runner, search_path()) as process:
+        try:
+            process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired as late:
+            raise MeasurementFailed(f"no end after {LIMIT_S} s") from late
+        if process.returncode != 0:
+            raise MeasurementFailed(f"stoker run ended with {process.returncode}")
 
 
 def search_path(*more: Path) -> dict[str, str]:
@@ -49,7 +43,8 @@ def search_path(*more: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
 
-def _report(run: Path) -> dict[str, Any]:
+def report(run: Path) -> dict[str, Any]:
+    """What `stoker report --json` makes of a recording."""
     done = subprocess.run(
         [sys.executable, "-m", "stoker", "report", "--json", str(run)],
         capture_output=True,
@@ -65,9 +60,9 @@ def _report(run: Path) -> dict[str, Any]:
     return facts
 
 
-def answer(report: dict[str, Any]) -> str:
+def answer(said: dict[str, Any]) -> str:
     """The code of the report's first finding; a healthy run has none."""
-    diagnosis = report["diagnosis"]
+    diagnosis = said["diagnosis"]
     findings = diagnosis["findings"]
     if diagnosis["healthy"] or not findings:
         return NOTHING
@@ -75,9 +70,9 @@ def answer(report: dict[str, Any]) -> str:
     return str(findings[first]["code"])
 
 
-def codes(report: dict[str, Any]) -> list[str]:
+def codes(said: dict[str, Any]) -> list[str]:
     """All codes the report names, in its order."""
-    return [finding["code"] for finding in report["diagnosis"]["findings"]]
+    return [finding["code"] for finding in said["diagnosis"]["findings"]]
 
 
 def true_codes(case: Case, truth: dict[str, Any]) -> list[str]:
@@ -97,8 +92,8 @@ def true_codes(case: Case, truth: dict[str, Any]) -> list[str]:
     ]
 
 
-def is_right(case: Case, truth: dict[str, Any], report: dict[str, Any]) -> bool:
+def is_right(case: Case, truth: dict[str, Any], said: dict[str, Any]) -> bool:
     """Whether the first finding names the truth, and the report all that it must name."""
-    found = answer(report)
+    found = answer(said)
     wanted = true_codes(case, truth) or [NOTHING, "not-the-loader"]
-    return found in wanted and set(case.also) <= set(codes(report))
+    return found in wanted and set(case.also) <= set(codes(said))

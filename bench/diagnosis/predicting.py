@@ -11,7 +11,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from asking import asked, search_path
+from asking import record, report, search_path
 from intervals import Estimate, estimate
 from manifest import HERE, Case
 from measuring import MeasurementFailed, measure
@@ -20,9 +20,13 @@ CLOSE = 0.15
 STEADY = 0.05
 
 
-def predicted(case: Case, data: Path, pairs: int) -> dict[str, Any]:
-    """The first cure of a report that is a setting, and `pairs` pairs without and with it."""
-    finding = _setting_finding(asked(case, data))
+def predicted(case: Case, data: Path, run: Path, pairs: int) -> dict[str, Any]:
+    """The first cure of a report that is a setting, and `pairs` pairs without and with it.
+
+    The recording is left in the folder `run`.
+    """
+    record(case, data, run)
+    finding = _setting_finding(report(run))
     settings, loader = finding["cure"]["settings"], finding["cure"]["loader"] or 0
     cured = search_path(HERE / "overriding") | {
         "STOKER_DIAGNOSIS_SETTINGS": json.dumps({str(loader): settings})
@@ -43,8 +47,8 @@ def predicted(case: Case, data: Path, pairs: int) -> dict[str, Any]:
     }
 
 
-def _setting_finding(report: dict[str, Any]) -> dict[str, Any]:
-    for finding in report["diagnosis"]["findings"]:
+def _setting_finding(said: dict[str, Any]) -> dict[str, Any]:
+    for finding in said["diagnosis"]["findings"]:
         if finding["cure"]["settings"] and finding["gain"]["after"]:
             return dict(finding)
     raise MeasurementFailed("the report names no setting with a predicted throughput")

@@ -1,7 +1,8 @@
 """Does `stoker report` name the cause? Measures the truth first, then asks.
 
     python run.py truth        what each cure really gains: script and cures in turns
-    python run.py diagnose     what `stoker run` and `stoker report` say of each script
+    python run.py record       `stoker run` of each script
+    python run.py diagnose     what `stoker report` says of each recording
     python run.py predict      the throughput that reports predict, against cures applied
     python run.py keep         all of it as tables into bench/results
 
@@ -25,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import data
 import pages
-from asking import answer, asked, codes
+from asking import answer, codes, record, report
 from manifest import MORE_IS_BETTER, Case, Variant, cases, predictions
 from measuring import MeasurementFailed, measure
 from predicting import predicted
@@ -49,7 +50,7 @@ def main() -> int:
         if options.only and case.name not in options.only:
             continue
         earlier = json.loads(target.read_text()) if target.exists() else {}
-        if earlier and not (options.again or options.more):
+        if earlier and not (options.again or options.more or step is diagnose):
             continue
         if time.monotonic() > until:
             return 0
@@ -133,15 +134,22 @@ def gain(case: Case, old: float, new: float) -> float:
     return (max(old, 0) + 1) / (max(new, 0) + 1)
 
 
+def recorded(case: Case, options: argparse.Namespace) -> Facts:
+    run = options.work / "runs" / case.name
+    record(case, options.data, run)
+    return {"run": str(run)}
+
+
 def diagnose(case: Case, options: argparse.Namespace) -> Facts:
-    return asked(case, options.data)
+    return report(options.work / "runs" / case.name)
 
 
 def predict(case: Case, options: argparse.Namespace) -> Facts:
-    return predicted(case, options.data, options.pairs)
+    run = options.work / "runs" / f"{case.name}-predict"
+    return predicted(case, options.data, run, options.pairs)
 
 
-STEPS = {"truth": truth, "diagnose": diagnose, "predict": predict}
+STEPS = {"truth": truth, "record": recorded, "diagnose": diagnose, "predict": predict}
 
 
 def said(facts: Facts) -> str:
@@ -151,6 +159,8 @@ def said(facts: Facts) -> str:
     if "gains" in facts:
         cures = (f"{what} × {pages.spread(gains)}" for what, gains in facts["gains"].items())
         return f"{pages.spread(facts['plain'])}; " + "; ".join(cures)
+    if "run" in facts:
+        return str(facts["run"])
     if "diagnosis" in facts:
         return f"{answer(facts)} ({', '.join(codes(facts))})"
     return pages.prediction_table({"": facts})[2]
