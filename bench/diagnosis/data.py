@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-MARKER = "complete-4"
+MARKER = "complete-5"
 
 
 def prepare(folder: Path) -> None:
@@ -121,13 +121,14 @@ def records(folder: Path) -> None:
 def shards(folder: Path) -> None:
     """Tars of npz and jpg pairs, packed or plain."""
     generator = np.random.default_rng(7)
-    pictures = [jpeg(generator, 384, 288) for _ in range(40)]
-    arrays = [features(generator, 48) for _ in range(40)]
-    for name, save in (("shards", np.savez_compressed), ("shards-plain", np.savez)):
+    ways = (("shards", np.savez_compressed), ("shards-plain", np.savez))
+    for name, _ in ways:
         (folder / name).mkdir()
-        for shard in range(16):
+    for shard in range(16):
+        samples = [(jpeg(generator, 384, 288), features(generator, 48)) for _ in range(40)]
+        for name, save in ways:
             with tarfile.open(folder / name / f"{shard:04d}.tar", "w") as tar:
-                for number, (picture, values) in enumerate(zip(pictures, arrays, strict=True)):
+                for number, (picture, values) in enumerate(samples):
                     packed = io.BytesIO()
                     save(packed, x=values)
                     key = f"{shard:04d}{number:04d}"
