@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import os
-import sys
-import textwrap
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch.utils.data
 
-from stoker.run.origins import POSITIONS, Origin, origins_at, origins_of
-from stoker.run.origins_values import Site, sites_from
-
-Found = list[dict[str, dict[str, Any]]]
-Run = Callable[..., Found]
+from stoker.run.origins import POSITIONS, Origin, origins_at
+from stoker.run.origins_values import Site
+from tests.scripts_with_origins import Scripts, told
 
 CLAMP = "min(4, max(2, args.num_workers)) if args.num_workers > 0 else 0"
 
@@ -46,50 +40,8 @@ DOCUMENT_4 = f"""
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a script; for each loader it made, the origin of each setting.
-
-    `DataLoader` in it takes what torch's takes and asks for its own origins.
-    """
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    def run_script(source: str, *arguments: str, **files: str) -> Found:
-        found: Found = []
-
-        class DataLoader:
-            def __init__(self, *args: Any, **kwargs: Any) -> None:
-                bound = inspect.signature(torch.utils.data.DataLoader).bind(*args, **kwargs)
-                bound.apply_defaults()
-                frame, place = sys._getframe(1), ("train.py", 0)
-                # By itself: what it raises is kept from a user's script, not from a test.
-                told = origins_at(
-                    sites_from(frame), place, bound.arguments, sys.argv, os.environ
-                )
-                entries = origins_of(frame, bound.arguments, sys.argv)
-                assert [each["kind"] for each in entries] == [each.kind for each in told]
-                found.append({str(entry["setting"]): entry for entry in entries})
-
-        for name, text in files.items():
-            (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
-        script = tmp_path / "train.py"
-        script.write_text(textwrap.dedent(source))
-        monkeypatch.setattr(sys, "argv", [str(script), *arguments])
-        names: dict[str, Any] = {
-            "__name__": "__main__",
-            "DataLoader": DataLoader,
-            "dataset": range(8),
-            "namespace": argparse.Namespace,
-        }
-        exec(compile(script.read_text(), str(script), "exec"), names)
-        for name in files:
-            sys.modules.pop(name, None)
-        return found
-
-    return run_script
-
-
-def told(entry: Mapping[str, Any], *fields: str) -> tuple[Any, ...]:
-    return tuple(entry[field] for field in fields)
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripts:
+    return Scripts(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +58,7 @@ def told(entry: Mapping[str, Any], *fields: str) -> tuple[Any, ...]:
     ],
 )
 def test_a_clamp_is_named(
-    run: Run,
+    run: Scripts,
     arguments: tuple[str, ...],
     got: int,
     asked: int,
@@ -124,14 +76,15 @@ def test_a_clamp_is_named(
     )
     assert told(entry, "expression", "line") == (CLAMP, 9)
     assert Path(entry["file"]).name == "train.py"
-    assert entry["source"] == (arguments[0].rstrip("8=") if arguments else "args.num_workers")
+    option = "--num-w" if "--num-w" in arguments else "--num-workers"
+    assert entry["source"] == (option if arguments else "args.num_workers")
 
 
 @pytest.mark.parametrize(
     ("arguments", "given"), [((), False), (("--prefetch-factor", "8"), True)]
 )
 def test_an_option_that_never_reaches_the_loader_is_named(
-    run: Run, arguments: tuple[str, ...], given: bool
+    run: Scripts, arguments: tuple[str, ...], given: bool
 ) -> None:
     entry = run(DOCUMENT_4, *arguments)[0]["prefetch_factor"]
     asked = (8, "--prefetch-factor") if given else (4, "args.prefetch_factor")
@@ -140,11 +93,11 @@ def test_an_option_that_never_reaches_the_loader_is_named(
     assert told(entry, "asked", "source") == asked
 
 
-def test_settings_not_in_force_have_no_entry(run: Run) -> None:
+def test_settings_not_in_force_have_no_entry(run: Scripts) -> None:
     assert "prefetch_factor" not in run(DOCUMENT_4, "--num-workers", "0")[0]
 
 
-def test_what_nobody_asked_about_is_hard_coded_or_torchs_default(run: Run) -> None:
+def test_what_nobody_asked_about_is_hard_coded_or_torchs_default(run: Scripts) -> None:
     entries = run(DOCUMENT_4)[0]
     assert told(entries["pin_memory"], "kind", "asked", "line") == ("hard-coded", None, 14)
     assert told(entries["drop_last"], "kind", "asked", "expression") == ("default", None, None)
@@ -202,7 +155,19 @@ SCRIPTS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "kw = dict(num_workers=2, pin_memory=True)\nkw.pop('pin_memory')\n"
         "DataLoader(dataset, **kw)",
         "pin_memory",
-        {"kind": "default", "asked": True, "source": "args.pin_memory"},
+        {"kind": "hard-coded", "asked": True, "source": "args.pin_memory"},
+    ),
+    "never passed": (
+        "DataLoader(dataset)",
+        "num_workers",
+        {"kind": "hard-coded", "asked": 8, "how": "num_workers is not passed", "line": 2},
+    ),
+    "a sampler of batches": (
+        "from torch.utils.data import BatchSampler\n"
+        "batches = BatchSampler(dataset, batch_size=args.batch_size // 2, drop_last=False)\n"
+        "DataLoader(dataset, batch_sampler=batches)",
+        "drop_last",
+        {"kind": "hard-coded", "expression": "False", "line": 3},
     ),
     "two at once": (
         "n, m = args.num_workers // 4, 3\nDataLoader(dataset, num_workers=n)",
@@ -360,14 +325,14 @@ SCRIPTS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_origin_of(run: Run, name: str) -> None:
+def test_the_origin_of(run: Scripts, name: str) -> None:
     source, setting, expected = SCRIPTS[name]
     arguments = ["--num-workers", "8"] if expected.get("given") else []
     entry = run(ARGS + source, *arguments)[0][setting]
     assert {key: entry[key] for key in expected} == expected
 
 
-def test_two_files_are_followed(run: Run) -> None:
+def test_two_files_are_followed(run: Scripts) -> None:
     """The loader is made in one, the option is clamped in the other."""
     loaders = """
         def build_loader(DataLoader, dataset, num_workers, **more):
@@ -386,7 +351,7 @@ def test_two_files_are_followed(run: Run) -> None:
     assert {Path(each["file"]).name for each in (workers, prefetch)} == {"train.py"}
 
 
-def test_an_option_hard_coded_in_the_other_file_is_named(run: Run) -> None:
+def test_an_option_hard_coded_in_the_other_file_is_named(run: Scripts) -> None:
     loaders = """
         def build_loader(DataLoader, dataset, args):
             return DataLoader(dataset, num_workers=2)
@@ -403,7 +368,7 @@ def test_an_option_hard_coded_in_the_other_file_is_named(run: Run) -> None:
     assert Path(entry["file"]).name == "loaders.py"
 
 
-def test_loaders_made_in_a_loop_are_told_apart(run: Run) -> None:
+def test_loaders_made_in_a_loop_are_told_apart(run: Scripts) -> None:
     script = """
         args = namespace(num_workers=8)
         for split, n in (("train", args.num_workers), ("val", 2)):
@@ -419,197 +384,15 @@ def test_loaders_made_in_a_loop_are_told_apart(run: Run) -> None:
     ]
 
 
-def test_options_of_train_and_validation_are_told_apart(run: Run) -> None:
-    script = """
-        args = namespace(batch_size=64, val_batch_size=16)
-        DataLoader(dataset, batch_size=args.batch_size)
-        DataLoader(dataset, batch_size=args.val_batch_size)
-    """
-    entries = [each["batch_size"] for each in run(script, "--val-batch-size", "16")]
-    assert [told(each, "source", "given", "kind") for each in entries] == [
-        ("args.batch_size", False, "same"),
-        ("--val-batch-size", True, "same"),
-    ]
-
-
-def test_configurations_that_disagree_are_not_chosen_from(run: Run) -> None:
-    script = """
-        cfg = namespace(train=namespace(batch_size=64), val=namespace(batch_size=1))
-        DataLoader(dataset, batch_size=2)
-    """
-    assert told(run(script)[0]["batch_size"], "asked", "kind") == (None, "hard-coded")
-
-
-def test_a_dataclass_is_read(run: Run) -> None:
-    script = """
-        from dataclasses import dataclass, field
-        @dataclass(slots=True)
-        class Data:
-            num_workers: int = 8
-            pin_memory: bool = False
-        @dataclass
-        class Config:
-            data: Data = field(default_factory=Data)
-        def build(cfg):
-            workers = min(cfg.data.num_workers, 4)
-            return DataLoader(dataset, num_workers=workers, pin_memory=True)
-        build(Config())
-    """
-    entries = run(script)[0]
-    assert told(entries["num_workers"], "asked", "source") == (8, "cfg.data.num_workers")
-    assert told(entries["pin_memory"], "asked", "kind") == (False, "hard-coded")
-
-
-@pytest.mark.parametrize("arguments", [(), ("data.num_workers=8",), ("+data.num_workers=8",)])
-def test_hydras_overrides_are_given(run: Run, arguments: tuple[str, ...]) -> None:
-    script = """
-        cfg = {"data": {"num_workers": 8, "batch_size": 4}}
-        workers = min(4, cfg["data"]["num_workers"])
-        DataLoader(dataset, **{**cfg["data"], "num_workers": workers})
-    """
-    entries = run(script, *arguments)[0]
-    assert told(entries["num_workers"], "asked", "got", "given", "kind") == (
-        *(8, 4),
-        bool(arguments),
-        "clamped",
-    )
-    assert told(entries["batch_size"], "asked", "given", "kind") == (4, False, "same")
-
-
-def test_omegaconf_is_read_without_running_its_resolvers(run: Run) -> None:
-    omegaconf = pytest.importorskip("omegaconf")
-    script = """
-        from omegaconf import OmegaConf
-        ran = []
-        OmegaConf.register_new_resolver("count", lambda: ran.append(1) or 2, replace=True)
-        cfg = OmegaConf.create({"data": {"num_workers": 8, "batch_size": "${count:}"}})
-        kept = cfg.data.batch_size
-        DataLoader(dataset, num_workers=min(4, cfg.data.num_workers), batch_size=kept)
-        assert len(ran) == 1
-        DataLoader(dataset, **cfg.data)
-        DataLoader(dataset, **OmegaConf.to_container(cfg.data, resolve=True))
-    """
-    entries = [each["num_workers"] for each in run(script, "data.num_workers=8")]
-    assert omegaconf
-    assert [told(each, "asked", "source", "given", "kind") for each in entries] == [
-        (8, "cfg.data.num_workers", True, "clamped"),
-        (8, "cfg.data.num_workers", True, "same"),
-        (8, "cfg.data.num_workers", True, "same"),
-    ]
-
-
-@pytest.mark.parametrize("given", [False, True])
-@pytest.mark.parametrize(
-    "reads",
-    [
-        'os.environ.get("WORKERS", "8")',
-        'os.getenv("WORKERS", 8)',
-    ],
-)
-def test_the_environment_is_read(
-    run: Run, monkeypatch: pytest.MonkeyPatch, reads: str, given: bool
-) -> None:
-    if given:
-        monkeypatch.setenv("WORKERS", "8")
-    script = f"import os\nDataLoader(dataset, num_workers=min(4, int({reads})))"
-    entry = run(script)[0]["num_workers"]
-    assert told(entry, "source", "given", "kind") == (
-        'os.environ["WORKERS"]',
-        given,
-        "clamped",
-    )
-    assert told(entry, "asked", "got", "how") == (8, 4, "min(4, …)")
-
-
-def test_lightnings_hparams_are_read_where_they_are_stored(run: Run) -> None:
-    script = """
-        ran = []
-        class Attributes(dict):
-            def __getattr__(self, name):
-                ran.append(name)
-                return self[name]
-        class Module:
-            def __init__(self, num_workers, batch_size):
-                self._hparams = Attributes(num_workers=num_workers, prefetch_factor=8)
-                self.batch_size = batch_size
-            @property
-            def hparams(self):
-                ran.append("hparams")
-                return self._hparams
-            def train_dataloader(self):
-                return DataLoader(
-                    dataset,
-                    num_workers=min(2, self.hparams.num_workers),
-                    prefetch_factor=2,
-                    batch_size=self.batch_size,
-                )
-        Module(8, 16).train_dataloader()
-        assert ran == ["hparams", "num_workers"]
-    """
-    entries = run(script)[0]
-    assert told(entries["num_workers"], "asked", "how") == (8, "min(2, …)")
-    assert told(entries["prefetch_factor"], "asked", "kind") == (8, "hard-coded")
-    assert told(entries["batch_size"], "asked", "source") == (16, "self.batch_size")
-
-
-def test_no_code_of_the_script_is_run(run: Run) -> None:
-    script = """
-        ran = []
-        class Config:
-            num_workers = 8
-            @property
-            def batch_size(self): ran.append("property"); return 4
-            def __getattr__(self, name): ran.append(name); return 2
-            def __eq__(self, other): ran.append("eq"); return True
-            def __hash__(self): ran.append("hash"); return 0
-        class Mapping(dict):
-            def __getitem__(self, key): ran.append("item"); return dict.__getitem__(self, key)
-            def __missing__(self, key): ran.append("missing"); return 2
-        config, params = Config(), Mapping(num_workers=8)
-        workers, size, prefetch = params["num_workers"], config.batch_size, config.prefetch
-        ran.clear()
-        DataLoader(dataset, num_workers=workers, batch_size=size, prefetch_factor=prefetch)
-        assert ran == [], ran
-    """
-    assert run(script)[0]["batch_size"]["got"] == 4
-
-
-def test_objects_are_not_kept_alive(run: Run) -> None:
-    script = """
-        import weakref
-        class Big: pass
-        def main():
-            big = Big()
-            gone = weakref.ref(big)
-            DataLoader(dataset, num_workers=0)
-            del big
-            assert gone() is None
-        main()
-    """
-    assert len(run(script)) == 1
-
-
-def test_a_functions_own_locals_stay_as_they_were(run: Run) -> None:
-    script = """
-        def main(lr=1):
-            config = locals()
-            DataLoader(dataset, num_workers=0)
-            later = 2
-            assert config == {"lr": 1}
-        main()
-    """
-    assert len(run(script)) == 1
-
-
 def test_a_loader_made_where_there_is_no_source_has_its_place() -> None:
-    site = Site(file="gone.py", source="", line=7, names={}, globals={})
+    site = Site(file="gone.py", text="", line=7, names={}, globals={})
     entry = origins_at([site], ("gone.py", 7), {"num_workers": 2}, [], {})
     assert entry == [Origin(setting="num_workers", got=2, file="gone.py", line=7)]
 
 
 @pytest.mark.parametrize("source", ["def broken(:", "x = 1\n", "\x00", "DataLoader(**kw)\n"])
 def test_a_source_that_tells_nothing_is_unknown(source: str) -> None:
-    site = Site(file="train.py", source=source, line=1, names={}, globals={})
+    site = Site(file="train.py", text=source, line=1, names={}, globals={})
     entry = origins_at([site], ("train.py", 1), {"num_workers": 2}, ["train.py"], {})
     assert entry == [Origin(setting="num_workers", got=2, file="train.py", line=1)]
 
@@ -629,7 +412,7 @@ def test_text_and_values_are_enough(
         "        num_workers=n)\n"
     )
     names = {"args": argparse.Namespace(num_workers=workers), "n": got}
-    site = Site(file="t.py", source=source, line=3, names=names, globals={})
+    site = Site(file="t.py", text=source, line=3, names=names, globals={})
     (entry,) = origins_at([site], ("t.py", 3), {"num_workers": got}, [], {})
     assert (entry.asked, entry.how, entry.kind, entry.line) == (workers, how, kind, 2)
 

@@ -11,8 +11,8 @@ import ast
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from types import FrameType
 from typing import Literal
 
@@ -120,6 +120,7 @@ class Search:
 
     def origin(self, unknown: Origin) -> Origin:
         """What is known of `unknown`."""
+        self._code.begin()
         try:
             return self._origin(unknown)
         except TooFar:
@@ -130,22 +131,37 @@ class Search:
         if isinstance(found, Value):
             return self._of_value(found, unknown)
         asked = self._wishes.of_name(unknown.setting, unknown.got, self._code, set())
+        if found is Miss.ABSENT and asked is not None and asked.value != unknown.got:
+            how = f"{unknown.setting} is not passed"
+            return replace(told(unknown, kind="hard-coded", asked=asked), how=how)
         if found is Miss.ABSENT:
-            return told(unknown, kind="default", asked=asked)
+            return replace(unknown, kind="default")
         if asked is not None and asked.value == unknown.got:
             return told(unknown, kind="same", asked=asked)
         return unknown
 
     def _passed(self, setting: str) -> Outcome:
         """What the call that made the loader passes as `setting`."""
-        made = self._code.call(0)
+        made = self._made
         if made is None:
             return Miss.UNSURE
         call, at = made
         is_loader = self._makes_loader(call, at)
         index = POSITIONS.get(setting) if is_loader else None
         found = argument(self._code, call, at, setting, index)
+        if found is Miss.ABSENT and setting in ("batch_size", "drop_last"):
+            batches = argument(self._code, call, at, "batch_sampler", 4 if is_loader else None)
+            if isinstance(batches, Value):
+                return self._code.project(batches.node, (setting,), batches.at)
         return Miss.UNSURE if found is Miss.ABSENT and not is_loader else found
+
+    @cached_property
+    def _made(self) -> tuple[ast.Call, At] | None:
+        """The call that made the loader: not a wrapper that hands on what it was passed."""
+        depth = 0
+        while (made := self._code.call(depth)) is not None and is_wrapper(*made):
+            depth += 1
+        return made
 
     def _makes_loader(self, call: ast.Call, at: At) -> bool:
         path = path_of(call.func)
@@ -269,6 +285,12 @@ class Search:
         path = path_of(node)
         found = self._code.lookup(path, at) if path else Miss.UNSURE
         return [ast.unparse(each) for each in (node, getattr(found, "node", None)) if each]
+
+
+def is_wrapper(call: ast.Call, at: At) -> bool:
+    """Whether a library's `call` hands on all that it was passed."""
+    spreads = isinstance(call.args[-1], ast.Starred) if call.args else False
+    return at.site.is_library and spreads and None in [each.arg for each in call.keywords]
 
 
 def negated(way: Way) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stoker.run.origins_argv import (
@@ -44,7 +44,7 @@ class Wishes:
         self, sites: Sequence[Site], argv: Sequence[str], environment: Mapping[str, str]
     ) -> None:
         self._all_sites = sites
-        self._sites = [site for site in sites if not site.is_library()]
+        self._sites = [site for site in sites if not site.is_library]
         self._argv = argv
         self._environment = environment
 
@@ -71,17 +71,21 @@ class Wishes:
     def of_leaf(self, way: Way, code: Slice, got: object) -> Asked:
         """The wish at the end of `way`."""
         spellings = way.spellings(code)
-        long = [each for each in spellings if len(each[1]) > 1]
-        leaf, path = (long or spellings[-1:])[0]
-        value = converted(code.evaluate(leaf.node, leaf.at), got)
+        long = [each for each in spellings if len(each[1]) > 1] or spellings
+        values = [code.evaluate(leaf.node, leaf.at) for leaf, _ in long]
+        known = [index for index, value in enumerate(values) if value is not UNKNOWN]
+        chosen = known[-1] if known else -1
+        (leaf, path), value = long[chosen], converted(values[chosen], got)
         if is_environment(path):
             key = str(path[-1])
             return Asked(value, f'os.environ["{key}"]', key in self._environment)
+        source = text_of(leaf.node, leaf.at.site.source)
         for _, each in spellings:
             found = self._given(each, value, got)
             if found is not None:
-                return found
-        return Asked(value, text_of(leaf.node, leaf.at.site.source), False)
+                is_option = found.source.startswith("-")
+                return found if is_option else replace(found, source=source)
+        return Asked(value, source, False)
 
     def of_name(self, setting: str, got: object, code: Slice, but: set[Path]) -> Asked | None:
         """The wish whose name is that of the setting, though it never reached the loader.
@@ -113,7 +117,7 @@ class Wishes:
     def _parameters(self, code: Slice) -> Iterator[tuple[Path, object]]:
         """What the functions under way were passed: click's and typer's options are that."""
         for depth, site in enumerate(self._all_sites):
-            found = None if site.is_library() else code.call(depth)
+            found = None if site.is_library else code.call(depth)
             names = found[1].scope.every_parameter() if found else []
             values = ((name, site.names.get(name)) for name in names)
             yield from (((name,), value) for name, value in values if is_scalar(value))
@@ -130,7 +134,8 @@ class Wishes:
         return Asked(value if typed is UNKNOWN else typed, self._source(given, path), True)
 
     def _source(self, given: Given, path: Path) -> str:
-        return given.option if given.option.startswith("-") else spelled(path)
+        long = self._declared.get(given.option, given.option)
+        return long if long.startswith("-") else spelled(path)
 
 
 def is_alike(value: object, got: object) -> bool:

@@ -95,12 +95,11 @@ def ways(code: Slice, value: Value, above: tuple[Value, ...] = ()) -> Iterator[W
 def _ways_from(
     path: Path, code: Slice, value: Value, steps: tuple[Value, ...]
 ) -> Iterator[Way]:
-    """What was put at `path`; where that is not in the user's files, `path` is the leaf."""
+    """What was put at `path`; where that is a configuration's own, `path` is the leaf."""
     found = Miss.UNSURE if is_environment(path) else code.lookup(path, value.at)
     if isinstance(found, Value):
         below = list(ways(code, found, steps))
-        is_wish = found.is_field and all(each.is_constant() for each in below)
-        if not is_wish and not all(each.leaf.at.site.is_library() for each in below):
+        if not (found.is_field and all(each.is_constant() for each in below)):
             yield from below
             return
     elif not is_environment(path) and code.value_now(path, value.at) is UNKNOWN:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from stoker.run.origins_code import Position
+from stoker.run.origins_code import Position, path_of
 from stoker.run.origins_scopes import THE_END, Scope
 from stoker.run.origins_values import Site
 
@@ -51,6 +51,13 @@ class Value:
     at: At
     is_field: bool = False
     """Whether it fills in a configuration that the script itself writes out."""
+
+    @property
+    def is_only_read(self) -> bool:
+        """Whether what lies there is given: no expression of the script's makes it."""
+        is_spelled = self.node.end_lineno is not None
+        is_constant = self.is_field and isinstance(self.node, ast.Constant)
+        return is_constant or (not is_spelled and path_of(self.node) is not None)
 
 
 Outcome = Value | Miss

@@ -122,6 +122,7 @@ def parsed(source: str) -> ast.Module:
     return ast.parse(source)
 
 
+@lru_cache(maxsize=512)
 def enclosing(tree: ast.AST, point: Position) -> list[ast.AST]:
     """`tree` and the nodes in it around `point`, outermost first."""
     around, node = [tree], tree

@@ -21,7 +21,7 @@ from stoker.run.origins_code import (
 )
 from stoker.run.origins_points import At, Miss, Outcome, TooFar, Value
 from stoker.run.origins_scopes import THE_END, Scope, call_at
-from stoker.run.origins_values import HOLDERS, UNKNOWN, Site, is_scalar, looked_up
+from stoker.run.origins_values import HOLDERS, UNKNOWN, Site, fields_of, is_scalar, looked_up
 
 MAX_LOOKUPS = 3_000
 COPIES = {
@@ -42,6 +42,10 @@ class Slice:
         self._sites = sites
         self._environment = environment
         self._calls: dict[int, tuple[ast.Call, At] | None] = {}
+        self._lookups = 0
+
+    def begin(self) -> None:
+        """Another value is searched for."""
         self._lookups = 0
 
     def call(self, depth: int) -> tuple[ast.Call, At] | None:
@@ -167,13 +171,15 @@ class Slice:
     def _passed(self, path: Path, at: At) -> Outcome:
         """What the caller passed as the parameter `path[0]`, or what is its default."""
         caller = at.caller or (self.call(at.depth + 1) if at.depth is not None else None)
-        if caller is None:
+        if caller is None or not (at.site.is_library or passes_through(*caller)):
             return Miss.UNSURE
         found = passed(self, path, at.scope, caller)
         default, outer = at.scope.default(str(path[0])), at.scope.outer
         if found is Miss.ABSENT and default is not None and outer is not None:
             there = replace(self._outside(outer, at), point=start_of(default))
             return self.project(default, path[1:], there)
+        if isinstance(found, Value) and found.at.site.is_library and not at.site.is_library:
+            return Miss.UNSURE  # the user's own name for it says more
         return found
 
     def _outside(self, outer: Scope, at: At) -> At:
@@ -205,12 +211,9 @@ class Slice:
         path = self.path(node, at)
         if path is not None:
             found = self.lookup((*path, *rest), at)
-            is_read = found is Miss.UNSURE or (
-                isinstance(found, Value)
-                and found.is_field
-                and isinstance(found.node, ast.Constant)
-            )
-            return self._read(node, (*path, *rest), at) if is_read else found
+            if found is Miss.UNSURE or (isinstance(found, Value) and found.is_only_read):
+                return self._read(node, (*path, *rest), at)
+            return found
         match node:
             case ast.Dict(keys=keys, values=values):
                 return self._entry(list(zip(keys, values, strict=True)), rest, at)
@@ -293,7 +296,7 @@ class Slice:
             return Miss.UNSURE
         if looked_up(path, at.names) is UNKNOWN:
             holder = looked_up(path[:-1], at.names)
-            return Miss.ABSENT if isinstance(holder, dict) else Miss.UNSURE
+            return Miss.ABSENT if fields_of(holder) else Miss.UNSURE
         read: ast.expr = ast.Name(str(path[0]))
         for key in path[1:]:
             is_item = isinstance(looked_up(path[:1], at.names), dict) or isinstance(key, int)
@@ -345,6 +348,14 @@ def paired(target: ast.expr | None, value: ast.expr) -> Iterator[tuple[str, ast.
     elif isinstance(target, ast.Tuple | ast.List):
         for index, part in enumerate(target.elts):
             yield from paired(part, element(value, index))
+
+
+def passes_through(call: ast.Call, at: At) -> bool:
+    """Whether what `call` passes can be the user's: a library's own arguments are not."""
+    spreads = any(isinstance(each, ast.Starred) for each in call.args) or any(
+        keyword.arg is None for keyword in call.keywords
+    )
+    return spreads or not at.site.is_library
 
 
 def is_configuration(change: Change) -> bool:

@@ -7,6 +7,7 @@ import linecache
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import CO_OPTIMIZED
 from itertools import islice
 from types import FrameType, MemberDescriptorType, ModuleType, SimpleNamespace
@@ -14,6 +15,7 @@ from types import FrameType, MemberDescriptorType, ModuleType, SimpleNamespace
 from stoker.run.origins_code import Path, Position
 
 MAX_FRAMES = 30
+MAX_LIBRARY_CHARACTERS = 40_000
 MAX_DEPTH = 3
 """How many namespaces inside each other are searched: `cfg.data.loader.num_workers`."""
 
@@ -39,12 +41,14 @@ INLINED = {"<listcomp>", "<setcomp>", "<dictcomp>"}
 """Frames that stand in the function around them."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Site:
     """A call under way: where it stands, and what names mean there."""
 
     file: str
-    source: str
+    text: str | None = None
+    """The source; None: it is read when it is needed."""
+
     line: int
     end: Position | None = None
     """Where the call ends; None where Python was told to keep no columns."""
@@ -55,16 +59,21 @@ class Site:
     globals: Mapping[str, object]
     """Names of the module."""
 
+    @cached_property
+    def source(self) -> str:
+        """The text of the file; empty if there is none, or too much of a library to parse."""
+        if self.text is not None:
+            return self.text
+        lines = linecache.getlines(self.file, dict(self.globals))
+        text = "".join(lines)
+        return "" if self.is_library and len(text) > MAX_LIBRARY_CHARACTERS else text
+
+    @cached_property
     def is_library(self) -> bool:
         """Whether this is somebody else's code, which the user would not change."""
-        return is_library(self.file)
-
-
-def is_library(file: str) -> bool:
-    standard = (sys.base_prefix + "/lib", sys.base_prefix + "\\Lib")
-    return (
-        file.startswith(("<", *standard)) or "site-packages" in file or "dist-packages" in file
-    )
+        standard = (sys.base_prefix + "/lib", sys.base_prefix + "\\Lib")
+        installed = "site-packages" in self.file or "dist-packages" in self.file
+        return installed or self.file.startswith(("<", *standard))
 
 
 def sites_from(frame: FrameType | None) -> list[Site]:
@@ -78,11 +87,9 @@ def sites_from(frame: FrameType | None) -> list[Site]:
             position = _position(frame)
         else:
             line, end = position if inner else _position(frame)
-            lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
             sites.append(
                 Site(
                     file=frame.f_code.co_filename,
-                    source="".join(lines),
                     line=line,
                     end=end,
                     names=names,
@@ -178,9 +185,9 @@ def in_class(holder: object, found: object) -> object:
 def in_omegaconf(holder: object, key: str | int) -> object:
     """As `held_by`. Interpolations stay unread: a resolver of the script's could run."""
     known = sys.modules["omegaconf"].OmegaConf
-    if known.is_interpolation(holder, key) or known.is_missing(holder, key):
+    if key not in fields_of(holder) or known.is_interpolation(holder, key):
         return UNKNOWN
-    return holder.get(key, UNKNOWN)  # type: ignore[attr-defined]
+    return UNKNOWN if known.is_missing(holder, key) else holder[key]  # type: ignore[index]
 
 
 def is_scalar(value: object) -> bool:
