@@ -15,7 +15,7 @@ from manifest import HERE, Case
 from measuring import MeasurementFailed, started
 
 NOTHING = "nothing"
-"""The truth where no cure gains, and the answer of a report that finds nothing."""
+"""The truth where no cure gains, and the answer of a report without a finding."""
 
 NOTICEABLE = 1.05
 """A gain that counts; cures that are closer than this to the best are as good as it."""
@@ -61,12 +61,11 @@ def report(run: Path) -> dict[str, Any]:
 
 
 def answer(said: dict[str, Any]) -> str:
-    """The code of the report's first finding; a healthy run has none."""
-    diagnosis = said["diagnosis"]
-    findings = diagnosis["findings"]
-    if diagnosis["healthy"] or not findings:
+    """The code of the report's first finding."""
+    findings = said["diagnosis"]["findings"]
+    if not findings:
         return NOTHING
-    first = (diagnosis["first_screen"] or [0])[0]
+    first = (said["diagnosis"]["first_screen"] or [0])[0]
     return str(findings[first]["code"])
 
 
@@ -93,7 +92,12 @@ def true_codes(case: Case, truth: dict[str, Any]) -> list[str]:
 
 
 def is_right(case: Case, truth: dict[str, Any], said: dict[str, Any]) -> bool:
-    """Whether the first finding names the truth, and the report all that it must name."""
-    found = answer(said)
-    wanted = true_codes(case, truth) or [NOTHING, "not-the-loader"]
-    return found in wanted and set(case.also) <= set(codes(said))
+    """Whether the first finding names the truth, and the report all that it must name.
+
+    Where no cure gains, a report is right that says so, notes or not.
+    """
+    wanted = true_codes(case, truth)
+    if not wanted:
+        calm = said["diagnosis"]["healthy"] or answer(said) in (NOTHING, "not-the-loader")
+        return bool(calm)
+    return answer(said) in wanted and set(case.also) <= set(codes(said))

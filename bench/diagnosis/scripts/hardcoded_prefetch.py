@@ -26,7 +26,8 @@ class Stream(IterableDataset):
         tokens = np.memmap(self.path, dtype=np.int32, mode="r")
         for turn in range(1000):
             for shard in mine:
-                for row in self.fetch(tokens, turn % 80 * 20_000, self.chunks[shard]):
+                start = (turn * len(shards) + shard) % 80 * 20_000
+                for row in self.fetch(tokens, start, self.chunks[shard]):
                     time.sleep(0.001)
                     yield torch.from_numpy(row.astype(np.int64))
 
