@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import io
 import json
@@ -19,9 +20,13 @@ MARKER = "complete-5"
 
 def prepare(folder: Path) -> None:
     """Fills `folder`, unless that was done before. JPEGs are left out without Pillow."""
-    marker = folder / MARKER
-    if marker.exists():
-        return
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / MARKER).exists():
+            _fill(folder)
+
+
+def _fill(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     makers: list[Callable[[Path], None]] = [arrays, tokens, texts, blobs, records]
@@ -29,7 +34,7 @@ def prepare(folder: Path) -> None:
         makers += [images, shards]
     for make in makers:
         make(folder)
-    marker.touch()
+    (folder / MARKER).touch()
 
 
 def have_pillow() -> bool:
