@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pickle
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import Any, Protocol
 
 from stoker.memory.slab import SlabFile
 from stoker.plan import Seeding
@@ -41,6 +42,13 @@ class Cargo:
         return Cargo.from_pickle, (bytes(ForkingPickler.dumps(self._objects)),)
 
 
+class Watch(Protocol):
+    """Watches one worker, in its own process."""
+
+    def around(self, answer: Callable[[Any], Any]) -> Callable[[Any], Any]: ...
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
     """One crew's work. Inherited or pickled into the foreman, inherited by the workers."""
@@ -56,3 +64,5 @@ class Job:
     drop_last: bool
     seeding: Seeding
     threads_per_worker: int
+    watch: Callable[[int], Watch] | None = None
+    """Makes what watches a worker, from its number; None: nobody does."""

@@ -9,6 +9,7 @@ import pickle
 import random
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,26 @@ def work(job: Job, hire: Hire, lane: socket.socket) -> None:
         worker.open()
     except Exception as error:
         worker.broken = error
+    if job.watch is None:
+        serve(job, lane, worker, worker.answer)
+        return
+    watch = job.watch(hire.worker)
+    try:
+        serve(job, lane, worker, watch.around(worker.answer))
+    finally:
+        watch.close()
+
+
+def serve(
+    job: Job, lane: socket.socket, worker: Worker, answer: Callable[[Make], Message]
+) -> None:
+    """Do what the lane says, until it ends or says to leave."""
     while True:
         content = lane.recv(MAX_TASK_BYTES)
         message = decoded(content) if content else Leave()
         match message:
             case Make():
-                job.results.send(encoded(worker.answer(message)))
+                job.results.send(encoded(answer(message)))
             case Begin():
                 worker.begin()
             case _:

@@ -34,12 +34,17 @@ class ThreadCounters:
     def read(self) -> Counts:
         """Costs about 4 µs."""
         run_queue_s, read_bytes = 0.0, 0
-        if self._schedstat >= 0:
-            run_queue_s = int(os.pread(self._schedstat, 96, 0).split()[1]) / 1e9
-        if self._io >= 0:
-            text = os.pread(self._io, 256, 0)
-            at = text.index(b"\nread_bytes: ") + 13
-            read_bytes = int(text[at : text.index(b"\n", at)])
+        try:
+            if self._schedstat >= 0:
+                run_queue_s = int(os.pread(self._schedstat, 96, 0).split()[1]) / 1e9
+            if self._io >= 0:
+                text = os.pread(self._io, 256, 0)
+                at = text.index(b"\nread_bytes: ") + 13
+                read_bytes = int(text[at : text.index(b"\n", at)])
+        except (OSError, ValueError, IndexError) as error:
+            # A script may close descriptors that are not its own.
+            self._schedstat = self._io = -1
+            self.why_not |= {"runq": str(error), "read": str(error)}
         return Counts(time.thread_time(), run_queue_s, read_bytes)
 
     def close(self) -> None:

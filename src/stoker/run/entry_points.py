@@ -13,7 +13,6 @@ from stoker.run.imports import ImportWatch
 ENTRY_POINTS: dict[str, dict[str, tuple[str, ...]]] = {
     "time": {"sleep": ("sleep",)},
     "json": {"decode": ("load", "loads")},
-    "pickle": {"decode": ("load", "loads")},
     "pathlib": {"read": ("Path.read_bytes", "Path.read_text")},
     "zlib": {"decompress": ("decompress",)},
     "gzip": {"decompress": ("decompress", "GzipFile.read")},

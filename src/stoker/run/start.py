@@ -29,7 +29,7 @@ def begin(text: str) -> None:
     os.set_inheritable(settings.poller, False)
     watch = Watch(settings)
     sys.meta_path.insert(0, watch.imports)
-    watch.imports.when_imported("torch.utils.data.dataloader", watch.hook_torch)
+    watch.imports.when_imported("torch", watch.hook_torch)
     os.register_at_fork(after_in_child=watch.abandon)
     # The first registered is the last to run: what the script has to do at exit is done.
     atexit.register(watch.finish)
@@ -50,15 +50,12 @@ class Watch:
         self.ended_by: str | None = None
         """Why the run ends, where it is us who end it."""
 
-    def hook_torch(self, module: ModuleType) -> None:
-        """torch's loaders have just been imported."""
+    def hook_torch(self, _: ModuleType) -> None:
+        """The script has imported torch."""
         try:
-            from stoker.run.entry_points import stand_around_libraries
-            from stoker.run.hooks import hook_loaders
+            from stoker.run.all_hooks import hook_all
 
-            hook_loaders(module, self)
-            stand_around_libraries(self.library, self.imports)
-            self.probe.add("library", self.library.drain)
+            hook_all(self)
         except Exception as error:
             self.probe.off("loaders", error)
 

@@ -1,0 +1,241 @@
+"""The loaders of a trainer: which there are, which epoch each is in, what is going on."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from stoker.measure.stacks import StackSampler
+from stoker.measure.tasks import TaskMeter
+from stoker.run.describe import LoaderFacts, describe
+from stoker.run.frames import maker_of, place_of, users_frame
+from stoker.run.steps import EpochSteps
+from stoker.run.stop import Stop
+from stoker.run.transport import Receiving
+from stoker.run.worker_watch import WorkerSettings
+from stoker.run.workers import start_method_of
+
+if TYPE_CHECKING:
+    from stoker.run.start import Watch
+
+STEPS = "_stoker_steps"
+"""Where an iterator keeps the steps of its epoch."""
+
+
+class Loader:
+    """A loader that was seen."""
+
+    def __init__(self, number: int, loader: Any) -> None:
+        self.number = number
+        self.ref = weakref.ref(loader)
+        self.facts = LoaderFacts()
+        self.epochs = 0
+        self.is_written = False
+
+
+class Call(threading.local):
+    """What is going on in this thread's `iter(loader)`."""
+
+    depth = 0
+    began_s = 0.0
+    start_s = 0.0
+    sampler_s = 0.0
+    shutdown_s = 0.0
+
+
+class Loaders:
+    """Knows all loaders of the process."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self.probe = watch.probe
+        self._loaders: dict[int, Loader] = {}
+        self._by_dataset: dict[int, LoaderFacts] = {}
+        self._numbers = itertools.count()
+        self._open: weakref.WeakSet[EpochSteps] = weakref.WeakSet()
+        self.call = Call()
+        self.iterated: Loader | None = None
+        """Whose workers are being started, for those workers."""
+        self.stop = Stop(watch)
+        self.receiving = Receiving()
+        self.stop.shut_down_workers = self._end_workers
+        self.iterators: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.current: EpochSteps | None = None
+        """Whose `next()` is under way."""
+        self._meters: dict[int, TaskMeter] = {}
+        self._stacks: StackSampler | None = None
+        self.probe.add("steps", self._drain)
+
+    def made(self, loader: Any, frame: FrameType | None) -> None:
+        """Its constructor has returned; `frame` called it."""
+        if not self.probe.is_on:
+            return
+        try:
+            maker = maker_of(loader, frame)
+            users = users_frame(maker)
+            facts = self._known(loader).facts
+            facts.made_s = time.monotonic()
+            if users is not None:
+                facts.made_at = place_of(users)
+            if users is maker and users is not None:
+                facts.is_direct = True
+                facts.find_origins(users, loader)
+                self._by_dataset[id(loader.dataset)] = facts
+            elif (direct := self._by_dataset.get(id(loader.dataset))) is not None:
+                # A framework made it anew from the one that the user made.
+                facts.made_at, facts.origins = direct.made_at, direct.origins
+        except Exception as error:
+            self.probe.off("made_at", error)
+
+    def _known(self, loader: Any) -> Loader:
+        known = self._loaders.get(id(loader))
+        if known is None or known.ref() is not loader:
+            known = self._loaders[id(loader)] = Loader(next(self._numbers), loader)
+        return known
+
+    def worker_settings(self) -> WorkerSettings:
+        """For a worker that is being started, in the trainer or already in its child."""
+        known = self.iterated
+        loader = None if known is None else known.ref()
+        settings = self._watch.settings
+        return WorkerSettings(
+            folder=str(settings.path),
+            rank=settings.rank,
+            world=settings.world,
+            loader=-1 if known is None else known.number,
+            library=self._watch.library,
+            start=start_method_of(getattr(loader, "multiprocessing_context", None)),
+        )
+
+    def begin_iter(self, loader: Any) -> None:
+        """`iter(loader)` was called."""
+        call = self.call
+        call.depth += 1
+        if call.depth > 1 or not self.probe.is_on:
+            return
+        call.began_s = time.monotonic()
+        call.start_s = call.sampler_s = call.shutdown_s = 0.0
+        try:
+            self.iterated = self._known(loader)
+        except Exception as error:
+            self.probe.off("loaders", error)
+
+    def end_iter(self, loader: Any, iterator: Any, error: BaseException | None) -> None:
+        """`iter(loader)` has returned `iterator`."""
+        call = self.call
+        call.depth -= 1
+        if call.depth or error is not None or not self.probe.is_on:
+            return
+        try:
+            self._begin_epoch(loader, iterator, time.monotonic() - call.began_s)
+        except Exception as problem:
+            self.probe.off("steps", problem)
+
+    def _begin_epoch(self, loader: Any, iterator: Any, took_s: float) -> None:
+        known = self._known(loader)
+        watched = hasattr(type(iterator), "_stoker_watched")
+        if not known.is_written:
+            known.is_written = True
+            line = describe(loader, known.facts)
+            self.probe.writer.write("loader", loader=known.number, watched=watched, **line)
+            if self._watch.settings.auto and not hasattr(iterator, "feeder"):
+                self.probe.writer.write(
+                    "decision",
+                    t=time.monotonic(),
+                    text=f"{line['class']} iterates by code of its own: left to it",
+                )
+        call = self.call
+        self.probe.writer.write(
+            "iter",
+            loader=known.number,
+            epoch=known.epochs,
+            t=call.began_s,
+            took=round(took_s, 6),
+            start_workers=round(call.start_s, 6),
+            sampler=round(call.sampler_s, 6),
+            shutdown=round(call.shutdown_s, 6),
+        )
+        if watched:
+            before = iterator.__dict__.get(STEPS)
+            if before is not None:
+                self.end_epoch(before, complete=False)
+            steps = EpochSteps(known.number, known.epochs, batch_size_of(loader))
+            self._open.add(steps)
+            self.iterators.add(iterator)
+            setattr(iterator, STEPS, steps)
+            weakref.finalize(iterator, self.end_epoch, steps, complete=False).atexit = False
+        known.epochs += 1
+
+    def end_epoch(self, steps: EpochSteps, *, complete: bool) -> None:
+        """Nothing more comes of it."""
+        if steps.is_over or not self.probe.is_on:
+            return
+        steps.is_over = True
+        self._open.discard(steps)
+        for kind, fields in steps.drain():
+            self.probe.writer.write(kind, **fields)
+        self.probe.writer.write(
+            "epoch_end",
+            loader=steps.loader,
+            epoch=steps.epoch,
+            t=time.monotonic(),
+            batches=steps.batches,
+            complete=complete,
+        )
+
+    def _drain(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for steps in list(self._open):
+            yield from steps.drain()
+
+    def meter_of(self, _: Any) -> TaskMeter | None:
+        """For a loader without workers, whose samples are read in this process."""
+        steps = self.current
+        if steps is None or not self.probe.is_on:
+            return None
+        meter = self._meters.get(steps.loader)
+        if meter is None:
+            meter = self._meters[steps.loader] = TaskMeter(
+                self._watch.library, {"loader": steps.loader}
+            )
+            self._begin_stacks()
+            self.probe.add(f"tasks of loader {steps.loader}", meter.drain)
+        return meter
+
+    def _end_workers(self) -> None:
+        """As torch does when an iterator is dropped."""
+        for iterator in list(self.iterators):
+            if hasattr(iterator, "_shutdown_workers"):
+                iterator._shutdown_workers()
+
+    def _begin_stacks(self) -> None:
+        """Sample this thread: it reads the samples itself."""
+        if self._stacks is not None:
+            return
+        self._stacks = StackSampler(lambda: "wait" if self.current else "step")
+        self._stacks.start()
+        self._watch.at_end.append(self._stacks.stop)
+        self.probe.add("stacks", self._stacks.drain)
+
+    def shut_down(self, iterator: Any, began_s: float) -> None:
+        """Workers were ended."""
+        took_s = time.monotonic() - began_s
+        if self.call.depth:
+            self.call.shutdown_s += took_s
+        steps = iterator.__dict__.get(STEPS)
+        if steps is not None and self.probe.is_on:
+            self.probe.writer.write(
+                "shutdown", loader=steps.loader, t=began_s, s=round(took_s, 6)
+            )
+
+
+def batch_size_of(loader: Any) -> int | None:
+    """Samples of a full batch, where the loader knows."""
+    size = loader.batch_size
+    if size is None:
+        size = getattr(loader.batch_sampler, "batch_size", None)
+    return size if isinstance(size, int) else None
