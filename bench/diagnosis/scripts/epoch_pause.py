@@ -15,7 +15,7 @@ class Sentences(Dataset):
 
     def build_vocabulary(self):
         counts = Counter()
-        for line in range(25_000):
+        for line in range(75_000):
             counts.update(f"w{(line * k) % 5003}" for k in range(1, 30))
         return {word: number for number, (word, _) in enumerate(counts.most_common())}
 

@@ -17,8 +17,8 @@ class Sentences(Dataset):
         return 30_000
 
     def __getitem__(self, index):
-        length = 64 + index * 7919 % 192
-        return torch.from_numpy(self.tokens[index * 60 : index * 60 + length].astype(np.int64))
+        length = 256 + index * 7919 % 768
+        return torch.from_numpy(self.tokens[index * 50 : index * 50 + length].astype(np.int64))
 
 
 def pad(batch):
