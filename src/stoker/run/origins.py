@@ -174,6 +174,8 @@ class Search:
 
     def _of_value(self, value: Value, unknown: Origin) -> Origin:
         found = list(ways(self._code, value))
+        if not found:
+            return unknown  # too long a way
         way = self._way_of(unknown.setting, unknown.got, found)
         if way is not None:
             return self._of_way(way, unknown)

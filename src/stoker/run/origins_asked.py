@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, islice
 
 from stoker.run.origins_argv import (
     Given,
@@ -19,6 +20,7 @@ from stoker.run.origins_code import Path, is_environment, text_of
 from stoker.run.origins_leaves import Way
 from stoker.run.origins_slice import Slice
 from stoker.run.origins_values import (
+    MAX_NAMESPACES,
     UNKNOWN,
     Site,
     fields_of,
@@ -61,7 +63,8 @@ class Wishes:
         seen: set[int] = set()
         found: list[tuple[Path, object]] = []
         for site in self._sites:
-            for path, holder in [*namespaces(site.names), *namespaces(site.globals)]:
+            every = chain(namespaces(site.names), namespaces(site.globals))
+            for path, holder in islice(every, MAX_NAMESPACES):
                 if id(holder) not in seen:
                     seen.add(id(holder))
                     values = ((field, held_by(holder, field)) for field in fields_of(holder))

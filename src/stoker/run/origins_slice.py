@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import cast
 
 from stoker.run.origins_arguments import argument, is_bound, passed
-from stoker.run.origins_arithmetic import arithmetic, called
+from stoker.run.origins_arithmetic import arithmetic
 from stoker.run.origins_changes import Change, element
 from stoker.run.origins_code import (
     Path,
@@ -113,7 +113,7 @@ class Slice:
         found = self.project(change.value, rest, there)
         if change.how == "merge":
             return found if rest and found is not Miss.ABSENT else None
-        if isinstance(found, Value) and rest and is_configuration(change):
+        if isinstance(found, Value) and rest and is_configuration(change, at):
             return replace(found, is_field=True)
         return found
 
@@ -358,9 +358,10 @@ def passes_through(call: ast.Call, at: At) -> bool:
     return spreads or not at.site.is_library
 
 
-def is_configuration(change: Change) -> bool:
-    """Whether what is put there holds settings, by its name or because a class makes it."""
+def is_configuration(change: Change, at: At) -> bool:
+    """Whether what is put there holds settings, by its name or by what it is."""
     if len(change.path) > 1:
         return False
-    makes = isinstance(change.value, ast.Call) and called(change.value) not in COPIES
-    return makes or str(change.path[0]).lower() in HOLDERS
+    holder = UNKNOWN if at.names is None else looked_up(change.path, at.names)
+    is_namespace = not isinstance(holder, dict) and bool(fields_of(holder))
+    return is_namespace or str(change.path[0]).lower() in HOLDERS

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import linecache
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import CO_OPTIMIZED
 from itertools import islice
 from types import FrameType, MemberDescriptorType, ModuleType, SimpleNamespace
+from typing import cast
 
 from stoker.run.origins_code import Path, Position
 
@@ -18,6 +19,9 @@ MAX_FRAMES = 30
 MAX_LIBRARY_CHARACTERS = 40_000
 MAX_DEPTH = 3
 """How many namespaces inside each other are searched: `cfg.data.loader.num_workers`."""
+
+MAX_NAMESPACES = 100
+MAX_FIELDS = 1_000
 
 UNKNOWN = object()
 """Stands for a value that cannot be told; None is a value."""
@@ -141,8 +145,9 @@ def held_by(holder: object, key: str | int) -> object:
     """The attribute or item `key` of `holder`, read from where it is stored, or UNKNOWN."""
     if type(holder).__module__.partition(".")[0] == "omegaconf":
         return in_omegaconf(holder, key)
-    if isinstance(holder, list | tuple):
-        return holder[key] if isinstance(key, int) and key < len(holder) else UNKNOWN
+    if type(holder) in (list, tuple):
+        parts = cast(Sequence[object], holder)
+        return parts[key] if isinstance(key, int) and 0 <= key < len(parts) else UNKNOWN
     if isinstance(holder, dict) and dict.__contains__(holder, key):
         return dict.__getitem__(holder, key)
     if not isinstance(key, str):
@@ -202,7 +207,8 @@ def fields_of(holder: object) -> list[str]:
     if kind.__module__.partition(".")[0] == "omegaconf" and hasattr(kind, "keys"):
         return [str(key) for key in holder]  # type: ignore[attr-defined]
     if isinstance(holder, dict):
-        return [key for key in dict.keys(holder) if isinstance(key, str)]
+        is_data = dict.__len__(holder) > MAX_FIELDS
+        return [] if is_data else [key for key in dict.keys(holder) if isinstance(key, str)]
     declared = kind.__dict__.get("__dataclass_fields__")
     return list(declared) if isinstance(declared, dict) else []
 
