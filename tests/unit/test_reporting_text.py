@@ -60,7 +60,10 @@ def test_three_findings_stand_there_and_the_rest_is_counted() -> None:
 
 def test_a_gain_has_its_interval_and_its_basis() -> None:
     found = " ".join(text(reports.report()).split())
-    assert "1.88 × the speed: 121 samples/s [112, 131] instead of 64.4, replayed" in found
+    assert (
+        "1.88 × the speed of the whole run: 121 samples/s [112, 131] instead of 64.4, replayed"
+        in found
+    )
 
 
 @pytest.mark.parametrize("basis", [Basis.TYPICAL, Basis.UNKNOWN])

@@ -87,5 +87,5 @@ def gain_text(gain: Gain) -> Text:
     rate = within(gain.after, gain.after_low, gain.after_high, "samples/s")
     return Text.assemble(
         (f"{number(gain.ratio)} × ", "bold green" if gain.ratio > 1 else "bold"),
-        f"the speed: {rate} instead of {number(gain.before)}, {basis}",
+        f"the speed of the whole run: {rate} instead of {number(gain.before)}, {basis}",
     )
