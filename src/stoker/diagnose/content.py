@@ -36,11 +36,12 @@ def duplicate_samples(case: Case) -> Finding | None:
     loader = case.loader
     if loader.kind != "iterable":
         return None
-    workers = _overlap([each.first_keys for each in loader.workers])
+    workers = 0.0 if _own_shards(case) else _overlap([w.first_keys for w in loader.workers])
     ranks = _overlap([each.first_keys for each in case.summary.ranks])
     if max(workers, ranks) < SAME_SHARE:
         return None
     by_workers = workers >= SAME_SHARE
+    sure = not by_workers or _gave_the_same(case)
     count = case.workers if by_workers else len(case.summary.ranks)
     who = "workers" if by_workers else "ranks"
     how = (
@@ -51,9 +52,11 @@ def duplicate_samples(case: Case) -> Finding | None:
     return Finding(
         code=Code.DUPLICATE_SAMPLES,
         kind=who,
-        severity=Severity.FAILURE,
+        severity=Severity.FAILURE if sure else Severity.MINOR,
         sentence=f"All {count} {who} give the same samples: an epoch holds each of them "
-        f"{count} times.",
+        f"{count} times."
+        if sure
+        else f"The first samples of {count} {who} are the same, in an epoch not yet over.",
         evidence=(
             Evidence(
                 name=f"samples in common between two {who}",
@@ -81,6 +84,19 @@ def duplicate_samples(case: Case) -> Finding | None:
             ),
         ),
     )
+
+
+def _own_shards(case: Case) -> bool:
+    """Whether workers opened shards, and no two of them the same."""
+    shards = [set(each.shards) for each in case.loader.workers]
+    return all(shards) and not any(a & b for a, b in combinations(shards, 2))
+
+
+def _gave_the_same(case: Case) -> bool:
+    """Whether they went through all of it, or opened the same shards."""
+    shards = [set(each.shards) for each in case.loader.workers if each.shards]
+    shared = any(a & b for a, b in combinations(shards, 2))
+    return shared or any(each.complete for each in case.loader.epochs)
 
 
 def handles_before_fork(case: Case) -> Finding | None:

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 
 from stoker.diagnose.case import Case, is_worth
-from stoker.diagnose.crew_size import making_evidence
 from stoker.diagnose.criteria import fed, gpu_used, throughput
+from stoker.diagnose.evidence import making_evidence
 from stoker.diagnose.finding import (
     Basis,
     Code,
@@ -27,6 +27,7 @@ THROTTLED_SHARE = 0.05
 # A worker's process uses this many times its thread's CPU time: several threads compute.
 SEVERAL_THREADS = 1.3
 BUSY_LOADER_SHARE = 0.15
+HELPING_SHARE = 0.1
 SLOWED = 1.1
 
 
@@ -75,6 +76,8 @@ def starved_by(case: Case) -> str:
     threads = (case.work.threads if case.work else None) or 1
     if threads > 1 and max(1, case.workers) * threads > case.cores:
         return "library threads"
+    if (case.summary.run.machine.cpus_host or 0) > case.cores:
+        return "quota"
     return "own workers"
 
 
@@ -82,14 +85,12 @@ def _culprit(case: Case, by: str) -> tuple[str, Cure]:
     place, number = case.loader.made_at, case.loader.loader
     machine, host = case.summary.run.machine, case.summary.host
     if by == "quota":
+        held = f", and held it back for {percent(host.throttled_share or 0.0)} of the time"
         what = (
-            f"the container's quota ({case.cores:g} CPUs) held the run back for "
-            f"{percent(host.throttled_share or 0.0)} of the time"
+            f"the run may use {case.cores:g} of the host's {machine.cpus_host or 'more'} CPUs "
+            f"(a quota, or its affinity){held if host.throttled_share else ''}"
         )
-        text = (
-            "raise the container's CPU quota (the host has "
-            f"{machine.cpus_host or 'more'} CPUs)"
-        )
+        text = "ask for more CPUs (docker run --cpus, cpus-per-task, taskset)"
         return what, Cure(text=text, loader=number, place=place)
     if by == "neighbours":
         others = (host.cpu_share or 0.0) - (host.own_share or 0.0)
@@ -131,7 +132,8 @@ def _with_the_cpus(case: Case, by: str) -> Gain:
     if by == "neighbours":
         return case.replayed(replace(fitted.load, cores=case.cores), fitted.layout)
     if by == "quota" and machine.cpus_host and machine.cpus_host > case.cores:
-        load = replace(fitted.load, cores=float(machine.cpus_host))
+        # No more than the workers and the loop could use.
+        load = replace(fitted.load, cores=float(min(machine.cpus_host, case.workers + 1)))
         return case.replayed(load, fitted.layout)
     return case.no_gain()
 
@@ -153,11 +155,16 @@ def worker_threads(case: Case) -> Finding | None:
     if work.parallel_cpu_s is None or not work.cpu_s:
         return None
     sending = case.loader.transport.send_s or 0.0
-    used = (work.parallel_cpu_s - sending) / work.cpu_s
+    helping = work.parallel_cpu_s - sending - work.cpu_s
+    if helping < HELPING_SHARE * work.wall_s.mean:
+        return None
+    used = 1 + helping / work.cpu_s
     together = used * case.workers
     if used < SEVERAL_THREADS or together <= case.cores:
         return None
     gain = _one_thread(case, work.parallel_cpu_s - sending)
+    if not is_worth(gain):
+        return None
     return Finding(
         code=Code.WORKER_THREADS,
         severity=severity_of(gain),

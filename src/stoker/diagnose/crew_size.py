@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from stoker.diagnose.case import Case, is_worth
 from stoker.diagnose.criteria import fed, memory_below, throughput
+from stoker.diagnose.evidence import making_evidence
 from stoker.diagnose.finding import (
     Code,
     Cure,
@@ -17,6 +18,7 @@ from stoker.diagnose.finding import (
     SettingValue,
     Severity,
 )
+from stoker.diagnose.waiting import is_serial
 from stoker.diagnose.wording import seconds, severity_of, size, workers
 
 COUNTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -25,6 +27,9 @@ MARGIN = 1.03
 # Workers at work for less than this of their time are too many.
 IDLE_SHARE = 0.5
 MEMORY_PART = 0.5
+# Memory that is worth a word: of the run's, and not little.
+MUCH_MEMORY = 0.2
+MUCH_BYTES = 256e6
 
 
 def counts(case: Case) -> list[int]:
@@ -53,9 +58,9 @@ def _room(case: Case) -> int | None:
 def worker_bytes(case: Case) -> int:
     """Private memory of one worker at its largest, with its batches ahead."""
     own = [
-        each.peak_bytes
+        each.private_bytes
         for each in case.summary.memory.processes
-        if each.role == "worker" and each.kind == "private"
+        if each.role == "worker" and each.private_bytes is not None
     ]
     ahead = case.loader.settings.prefetch_factor or 2
     batches = int((case.loader.transport.batch_bytes or 0.0) * ahead)
@@ -103,7 +108,7 @@ def worker_settings(case: Case, count: int) -> dict[str, SettingValue]:
 
 def workers_too_few(case: Case) -> Finding | None:
     """More workers would bring more batches, and cores (or waiting) leave room for them."""
-    if not case.waits or case.work is None:
+    if not case.waits or case.work is None or is_serial(case):
         return None
     best = best_count(case)
     if best is None or best[0] <= case.workers or not is_worth(best[1]):
@@ -128,35 +133,6 @@ def workers_too_few(case: Case) -> Finding | None:
         effort=Effort.NOW,
         verify=(fed(case), throughput(gain)),
     )
-
-
-def making_evidence(case: Case) -> tuple[Evidence, ...]:
-    pace, work = case.pace, case.work
-    found = [
-        Evidence(
-            name="wait a step",
-            value=pace.wait_s.mean,
-            unit="s",
-            low=pace.wait_s.low,
-            high=pace.wait_s.high,
-        ),
-        Evidence(name="wait share", value=pace.wait_share, unit="share"),
-        Evidence(
-            name="compute a step",
-            value=pace.compute_s.mean,
-            unit="s",
-            low=pace.compute_s.low,
-            high=pace.compute_s.high,
-        ),
-    ]
-    if work is not None:
-        made = work.wall_s
-        found.append(
-            Evidence(
-                name="making a batch", value=made.mean, unit="s", low=made.low, high=made.high
-            )
-        )
-    return tuple(found)
 
 
 def _why_more(case: Case) -> str:
@@ -196,9 +172,11 @@ def workers_too_many(case: Case) -> Finding | None:
         return None
     saved = (now - count) * worker_bytes(case)
     memory = f" and save {size(saved)} of memory" if saved else ""
+    held = case.summary.memory.run_peak_bytes or 0
+    matters = is_worth(gain) or saved > max(MUCH_BYTES, MUCH_MEMORY * held)
     return Finding(
         code=Code.WORKERS_TOO_MANY,
-        severity=severity_of(gain) if is_worth(gain) else Severity.MINOR,
+        severity=severity_of(gain) if matters else Severity.NOTE,
         sentence=f"{workers(count).capitalize()} would feed the loop as well as "
         f"{now}{memory}.",
         evidence=(*_busy_evidence(case), *making_evidence(case)[:2]),

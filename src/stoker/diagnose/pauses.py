@@ -11,6 +11,7 @@ from stoker.diagnose.finding import (
     Effort,
     Evidence,
     Finding,
+    Gain,
     SettingValue,
     Severity,
 )
@@ -18,6 +19,7 @@ from stoker.diagnose.wording import percent, seconds, severity_of
 from stoker.measure.loading import Epoch
 
 PAUSE_SHARE = 0.05
+LONG_START_SHARE = 0.2
 SLOW_FIRST_S = 2.0
 SLOW_FIRST_TIMES = 10
 SPAWNED = {"spawn", "forkserver"}
@@ -191,7 +193,7 @@ def first_batch_slow(case: Case) -> Finding | None:
     first = case.loader.epochs[0]
     return Finding(
         code=Code.FIRST_BATCH_SLOW,
-        severity=severity_of(gain) if is_worth(gain) else Severity.MINOR,
+        severity=_start_severity(case, gain),
         sentence=f"The first batch took {seconds(start)}; a step takes {seconds(usual)}.",
         evidence=(
             Evidence(name="until the first batch", value=start, unit="s"),
@@ -212,6 +214,14 @@ def first_batch_slow(case: Case) -> Finding | None:
         effort=Effort.MEDIUM,
         verify=(first_batch_below(max(1.0, 0.3 * start)),),
     )
+
+
+def _start_severity(case: Case, gain: Gain) -> Severity:
+    """A start that is long beside the run seen is long for whoever waits for it."""
+    if is_worth(gain):
+        return severity_of(gain)
+    seen = case.times.start_s + case.times.steps * case.times.cycle_s
+    return Severity.MAJOR if case.times.start_s > LONG_START_SHARE * seen else Severity.MINOR
 
 
 def _ready_evidence(case: Case) -> tuple[Evidence, ...]:

@@ -9,17 +9,18 @@ from stoker.diagnose.finding import Code, Effort, Finding, Severity
 # Cures whose predicted throughputs are this close count as equal: the easier one goes first.
 EQUAL = 0.95
 SCREEN = 3
+NOTICEABLE = 1.03
 EFFORTS = {Effort.NOW: 0, Effort.MEDIUM: 1, Effort.LONG: 2}
 SEVERITIES = {each: place for place, each in enumerate(Severity)}
 # Between equals: the cause before what follows from it, one setting before a rewrite.
 PREFERRED = {
     Code.SETTING_OVERRIDDEN: 0,
-    Code.WORKER_THREADS: 0,
     Code.SPAWN_COST: 0,
-    Code.WORKERS_TOO_FEW: 1,
+    Code.PREFETCH_TOO_SMALL: 1,
     Code.STRAGGLER_SAMPLES: 1,
+    Code.WORKERS_TOO_FEW: 2,
 }
-LAST = {Code.FITS_IN_MEMORY: 3}
+LAST = {Code.FITS_IN_MEMORY: 4}
 
 
 def ranked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -44,7 +45,7 @@ def has_gain(finding: Finding) -> bool:
     return (
         finding.gain.is_ranked
         and finding.severity in (Severity.MAJOR, Severity.MINOR)
-        and (finding.gain.ratio or 0.0) > 1.0
+        and (finding.gain.ratio or 0.0) > NOTICEABLE
     )
 
 
@@ -55,8 +56,10 @@ def _urgency(finding: Finding) -> tuple[bool, float]:
 
 
 def _by_gain(findings: Sequence[Finding]) -> list[Finding]:
-    left = list(findings)
-    order: list[Finding] = []
+    # Threads that stand in each other's way bend all that was measured of the making: their
+    # cure comes before those that were replayed from it.
+    order = [each for each in findings if each.code is Code.WORKER_THREADS]
+    left = [each for each in findings if each.code is not Code.WORKER_THREADS]
     while left:
         best = max(each.gain.after or 0.0 for each in left)
         near = [each for each in left if (each.gain.after or 0.0) >= EQUAL * best]
@@ -67,7 +70,7 @@ def _by_gain(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _ease(finding: Finding) -> tuple[int, int, float]:
-    place = PREFERRED.get(finding.code, LAST.get(finding.code, 2))
+    place = PREFERRED.get(finding.code, LAST.get(finding.code, 3))
     return EFFORTS[finding.effort], place, -(finding.gain.after or 0.0)
 
 

@@ -19,8 +19,9 @@ from stoker.measure.model import ProcessMemory, Summary
 
 LONGEST_FORECAST_S = 7 * 86400.0
 SHORTEST_WATCH_S = 5.0
-LEAST_GROWTH_BYTES = 10 * MB
-LEAST_GROWTH_SHARE = 0.02
+# Allocators keep this much, and give it back late: less is no leak yet.
+LEAST_GROWTH_BYTES = 100 * MB
+LEAST_GROWTH_SHARE = 0.1
 PRESSED_SHARE = 0.9
 STALLED_PERCENT = 5.0
 SWAPPING_BYTES_A_S = 1 * MB
@@ -90,7 +91,8 @@ def _grows(process: ProcessMemory) -> bool:
         return False
     grown = process.slope_low * process.watched_s
     least = max(LEAST_GROWTH_BYTES, LEAST_GROWTH_SHARE * process.first_bytes)
-    return grown > least and process.last_bytes >= 0.9 * process.peak_bytes
+    stays = process.last_bytes >= 0.9 * process.peak_bytes
+    return grown > least and stays and not process.slowing
 
 
 def _left_s(summary: Summary, slope: float) -> float | None:
@@ -250,5 +252,8 @@ def _ahead_bytes(loader: Loader) -> float:
     settings = loader.settings
     if any(each.engine == "stoker" for each in loader.workers):
         return 0.0
-    ahead = settings.num_workers * (settings.prefetch_factor or 2)
+    if not settings.num_workers:
+        return 0.0
+    # And the batch that the loop holds, and the one on its way to it.
+    ahead = settings.num_workers * (settings.prefetch_factor or 2) + 2
     return ahead * (loader.transport.batch_bytes or 0.0)

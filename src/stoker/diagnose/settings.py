@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from stoker.diagnose.case import Case, is_worth
-from stoker.diagnose.crew_size import making_evidence, with_workers
+from stoker.diagnose.crew_size import with_workers
 from stoker.diagnose.criteria import fed, gpu_used, throughput
+from stoker.diagnose.evidence import making_evidence
 from stoker.diagnose.finding import (
     Basis,
     Code,
@@ -25,6 +27,9 @@ from stoker.measure.facts import Origin
 OVERRIDES = {"clamped", "hard-coded"}
 SMALL_BATCH = 16
 LARGER = 4
+FULL_BATCH = 64
+# A fixed cost of this share of a step is none to speak of.
+FIXED_GOAL = 0.1
 ROOM_IN_GPU = 0.5
 
 
@@ -52,7 +57,7 @@ def _overridden(case: Case, origin: Origin) -> Finding:
     return Finding(
         code=Code.SETTING_OVERRIDDEN,
         kind=origin.setting,
-        severity=severity_of(gain) if worth else Severity.MINOR,
+        severity=severity_of(gain) if worth else Severity.NOTE,
         sentence=f"{said}, the loader gets {origin.got}.",
         evidence=_numbers(origin),
         cause=f"{how} at {origin.place}" if origin.place else how,
@@ -132,11 +137,13 @@ def _fixed_cost(case: Case) -> Finding | None:
     fixed = fixed_cost_s(case)
     if fixed is None or not case.waits or fixed < 0.3 * case.pace.step_s.mean:
         return None
-    saved = fixed * (1 - 1 / LARGER)
+    larger = max(2, math.ceil(fixed / (FIXED_GOAL * case.pace.step_s.mean)))
+    larger = min(larger * 2, max(LARGER, round(FULL_BATCH / case.pace.batch_samples)))
+    saved = fixed * (1 - 1 / larger)
     gain = case.gain(Basis.MEASURED, saved, 0.5 * saved, saved)
     if not is_worth(gain):
         return None
-    batch = round(case.pace.batch_samples * LARGER)
+    batch = round(case.pace.batch_samples * larger)
     return Finding(
         code=Code.BATCH_TOO_SMALL,
         severity=severity_of(gain),

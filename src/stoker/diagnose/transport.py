@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stoker.diagnose.case import Case, is_worth
-from stoker.diagnose.crew_size import making_evidence
 from stoker.diagnose.criteria import fed, gpu_used, throughput
+from stoker.diagnose.evidence import making_evidence
 from stoker.diagnose.finding import (
     Basis,
     Code,
@@ -18,12 +18,38 @@ from stoker.diagnose.finding import (
     Severity,
 )
 from stoker.diagnose.wording import MB, percent, seconds, severity_of, size
+from stoker.tuning.replay_fit import sending_s
 
 # Of the step, spent unpacking (or pinning) in one thread: then it is the limit.
 FULL_SHARE = 0.7
 HEAVY_SHARE = 0.15
 # Below this a pageable copy costs no time worth speaking of.
 SMALL_COPY_BYTES = MB
+# Collating at this pace is copying; slower, it is something else.
+BYTES_A_S = 3e8
+# Of writing into fresh memory, saved by memory that is used again.
+REUSED = 0.75
+SMALL_BATCH = 16
+SMALL_BYTES = 64e3
+
+
+def copying_s(case: Case) -> float:
+    """Of a batch, in a worker: default collating writes it into fresh shared memory, which is
+    transport as soon as it is mostly bytes."""
+    stage, moved = case.stage("collate"), case.loader.transport.batch_bytes or 0.0
+    if stage is None or not case.workers or not is_default(case):
+        return 0.0
+    return stage.s if moved > BYTES_A_S * stage.s else 0.0
+
+
+def is_default(case: Case) -> bool:
+    return "default" in (case.loader.settings.collate_fn or "default")
+
+
+def costs_by_the_batch(case: Case) -> bool:
+    """Whether handing over costs what it costs by the number of batches, not of bytes."""
+    moved = case.loader.transport.batch_bytes
+    return case.pace.batch_samples <= SMALL_BATCH and moved is not None and moved < SMALL_BYTES
 
 
 def transport_bound(case: Case) -> Finding | None:
@@ -34,11 +60,14 @@ def transport_bound(case: Case) -> Finding | None:
         return None
     if case.loader.settings.pin_memory and (moved.pin_s or 0.0) > (moved.rebuild_s or 0.0):
         return None
-    carried = (moved.send_s or 0.0) + (moved.rebuild_s or 0.0)
-    if carried < HEAVY_SHARE * case.pace.step_s.mean:
+    copying = copying_s(case)
+    carried = sending_s(case.loader, work) + (moved.rebuild_s or 0.0) + copying
+    if carried < HEAVY_SHARE * case.pace.step_s.mean or costs_by_the_batch(case):
         return None
-    load = replace(fitted.load, overhead_s=0.0, unpack_s=0.0)
-    gain = case.replayed(load, fitted.layout)
+    lighter = case.cheaper(cpu_s=REUSED * copying)
+    if lighter is None:
+        return None
+    gain = case.replayed(replace(lighter, overhead_s=0.0, unpack_s=0.0), fitted.layout)
     if not is_worth(gain):
         return None
     size_held = moved.batch_bytes or 0.0
@@ -49,6 +78,7 @@ def transport_bound(case: Case) -> Finding | None:
         sentence=f"Bringing a batch from a worker to the loop takes {seconds(carried)}, "
         f"{percent(carried / case.pace.step_s.mean)} of a step.",
         evidence=(
+            Evidence(name="copying into shared memory, a batch", value=copying, unit="s"),
             Evidence(name="serialising, a batch", value=moved.send_s or 0.0, unit="s"),
             Evidence(name="unpacking in the trainer", value=moved.rebuild_s or 0.0, unit="s"),
             *held,

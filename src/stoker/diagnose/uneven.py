@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stoker.diagnose.case import Case, is_worth
-from stoker.diagnose.crew_size import MARGIN, making_evidence
+from stoker.diagnose.crew_size import MARGIN
 from stoker.diagnose.criteria import fed, throughput
+from stoker.diagnose.evidence import making_evidence
 from stoker.diagnose.finding import Basis, Code, Cure, Effort, Evidence, Finding, Gain
 from stoker.diagnose.wording import percent, seconds, severity_of, size
 

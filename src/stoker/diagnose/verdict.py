@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stoker.diagnose.case import FED_SHARE, Case
-from stoker.diagnose.finding import Finding, Severity
+from stoker.diagnose.finding import Code, Finding, Severity
 from stoker.diagnose.ranking import has_gain, is_risk
 from stoker.diagnose.wording import percent, seconds
 from stoker.measure.loading import StageName
@@ -31,7 +31,13 @@ ENOUGH_STEPS = 20
 
 def is_healthy(findings: Sequence[Finding]) -> bool:
     """Nothing to gain in feeding, and nothing about to fail."""
-    return not any(is_risk(each) or has_gain(each) for each in findings)
+    return not any(is_risk(each) or has_gain(each) or spoils(each) for each in findings)
+
+
+def spoils(finding: Finding) -> bool:
+    """Whether it matters though it gains no throughput: a long start, memory wasted."""
+    wastes = finding.code is Code.WORKERS_TOO_MANY and finding.severity is not Severity.NOTE
+    return wastes or finding.severity is Severity.MAJOR
 
 
 def verdict_of(summary: Summary, case: Case | None, findings: Sequence[Finding]) -> str:
@@ -66,6 +72,7 @@ def _fed(case: Case, findings: Sequence[Finding]) -> str:
             f"The {who} waits {percent(share)} of each step for data ({waited}); "
             f"{limit_of(case)} is the limit{few}."
         )
+    top = top or next((each for each in findings if spoils(each)), None)
     if top is not None:
         return (
             f"Batches come in time ({percent(share)} of each step is waiting), but: "

@@ -127,8 +127,9 @@ def pace_of(steps: Steps, settings: Settings) -> Pace | None:
     if len(own) < 3:
         return None
     both = own.wait + own.gap
-    rates = rate(own.size, both)
-    step, wait, compute = spread(both), spread(own.wait), spread(own.gap)
+    period = max(1, settings.num_workers)
+    rates = rate(own.size, both, period)
+    step, wait, compute = (spread(each, period) for each in (both, own.wait, own.gap))
     if rates is None or step is None or wait is None or compute is None:
         return None
     known = own.ready[own.ready >= 0]

@@ -154,6 +154,9 @@ class Stage:
     what: tuple[str, ...] = ()
     """The library calls or the user's lines that took most of it, largest first."""
 
+    calls: Mapping[str, float] = field(default_factory=dict)
+    """Seconds a batch in each library call, where they were timed."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Work:

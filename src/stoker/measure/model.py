@@ -43,12 +43,19 @@ class ProcessMemory:
 
     last_bytes: int
     slope_bytes_per_s: float | None
-    """Growth after its start (first quarter left out). None: too short to say."""
+    """Growth after its start (the first quarter left out). None: too short to say."""
 
     slope_low: float | None
     slope_high: float | None
     watched_s: float
     kind: Literal["private", "pss", "rss"]
+    """What the numbers above are of."""
+
+    private_bytes: int | None = None
+    """Its own pages at the last look that told them from shared ones."""
+
+    slowing: bool = False
+    """Whether it grew far less in the second half of that time than in the first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

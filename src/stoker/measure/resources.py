@@ -70,7 +70,20 @@ def _process(lines: Sequence[Line]) -> ProcessMemory | None:
         slope_high=growth.high if growth else None,
         watched_s=points[-1][0] - points[0][0],
         kind=kind,
+        private_bytes=_last(lines, "private"),
+        slowing=_slows(points),
     )
+
+
+def _slows(points: Sequence[tuple[float, float]]) -> bool:
+    """An allocator that fills its lists grows like that, too; a leak goes on."""
+    times, values = _settled(points)
+    middle = len(values) // 2
+    first, second = (
+        slope(times[:middle], values[:middle]),
+        slope(times[middle:], values[middle:]),
+    )
+    return first is not None and second is not None and second.value < 0.5 * first.value
 
 
 def _kind(lines: Sequence[Line]) -> MemoryKind | None:
@@ -94,13 +107,25 @@ def _settled(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 def _run_totals(polls: Sequence[Line]) -> list[tuple[float, float]]:
     """All processes' memory together, over time: each at its latest look."""
     latest: dict[int, tuple[float, float]] = {}
+    # Shared pages count once: most looks see only `rss`, so the last known part of others
+    # (rss less pss) is taken off it.
+    shared: dict[int, float] = {}
+    for line in sorted(polls, key=_t, reverse=True):
+        if line.get("rss") is not None and line.get("pss") is not None:
+            shared[int(line["pid"])] = float(line["rss"]) - float(line["pss"])
     totals: list[tuple[float, float]] = []
     for line in sorted(polls, key=_t):
-        value = line.get("pss", line.get("private", line.get("rss")))
-        if value is None:
+        pid, rss, pss = int(line["pid"]), line.get("rss"), line.get("pss")
+        if rss is not None and pss is not None:
+            shared[pid] = float(rss) - float(pss)
+        if pss is not None:
+            value = float(pss)
+        elif rss is not None:
+            value = max(0.0, float(rss) - shared.get(pid, 0.0))
+        else:
             continue
         now = _t(line)
-        latest[int(line["pid"])] = (now, float(value))
+        latest[pid] = (now, value)
         alive = [each for t, each in latest.values() if now - t <= 4 * TOGETHER_S]
         if totals and now - totals[-1][0] < TOGETHER_S / 2:
             totals[-1] = (totals[-1][0], sum(alive))

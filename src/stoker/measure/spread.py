@@ -21,13 +21,14 @@ STUDENT = {1: 12.7, 2: 4.3, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31
 STUDENT_10, STUDENT_30 = 2.2, 2.0
 
 
-def spread(values: Values) -> Spread | None:
+def spread(values: Values, period: int = 1) -> Spread | None:
     """None without values. The interval is of the mean, by batch means: neighbouring
-    steps depend on each other, so single steps would make it too narrow."""
+    steps depend on each other, so single steps would make it too narrow. `period`: how
+    many neighbours make one round (workers that started together deliver together)."""
     if len(values) == 0:
         return None
     array = np.asarray(values, dtype=float)
-    groups = [float(part.mean()) for part in np.array_split(array, min(GROUPS, len(array)))]
+    groups = [float(part.mean()) for part in _rounds(array, period)]
     half = half_width(groups)
     mean = float(array.mean())
     p10, median, p90, p99 = (float(each) for each in np.quantile(array, [0.1, 0.5, 0.9, 0.99]))
@@ -42,6 +43,14 @@ def spread(values: Values) -> Spread | None:
         high=max(mean, min(mean + half, float(array.max()))),
         largest=float(array.max()),
     )
+
+
+def _rounds(array: NDArray[np.float64], period: int) -> list[NDArray[np.float64]]:
+    """Groups of whole rounds; the last one takes what remains."""
+    each = max(1, len(array) // GROUPS)
+    each = min(len(array), -(-each // period) * period)
+    cuts = range(each, len(array) - each + 1, each)
+    return np.split(array, list(cuts))
 
 
 def half_width(values: Sequence[float]) -> float:
@@ -83,13 +92,14 @@ def thinned(values: Values, limit: int = KEPT) -> tuple[float, ...]:
     return tuple(float(each) for each in values[-limit:])
 
 
-def rate(amounts: Values, seconds: Values) -> Spread | None:
+def rate(amounts: Values, seconds: Values, period: int = 1) -> Spread | None:
     """Amounts per second over groups of neighbouring steps; its mean is that of the whole."""
     total = float(np.sum(seconds)) if len(seconds) else 0.0
     if total <= 0:
         return None
-    count = min(GROUPS, len(seconds))
-    parts = zip(np.array_split(amounts, count), np.array_split(seconds, count), strict=True)
+    made_of = _rounds(np.asarray(amounts, dtype=float), period)
+    lasted = _rounds(np.asarray(seconds, dtype=float), period)
+    parts = zip(made_of, lasted, strict=True)
     rates = [float(each.sum() / took.sum()) for each, took in parts if took.sum() > 0]
     made = spread(rates)
     if made is None:

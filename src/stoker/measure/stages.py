@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stoker.measure.lines import Line
 from stoker.measure.loading import Stage, StageName, Transport, Work
@@ -73,12 +73,13 @@ class Calls:
     wall: Mapping[str, float] = field(default_factory=dict)
     cpu: Mapping[str, float] = field(default_factory=dict)
 
-    def of(self, kind: str) -> tuple[float, float, tuple[str, ...]]:
-        """Wall and CPU seconds of one kind, and its calls, largest first."""
+    def of(self, kind: str) -> tuple[float, float, dict[str, float]]:
+        """Wall and CPU seconds of one kind, and each of its calls, largest first."""
         mine = {name: s for name, s in self.wall.items() if name.partition(":")[0] == kind}
         order = sorted(mine, key=lambda name: -mine[name])
         cpu = sum(self.cpu.get(name, 0.0) for name in mine)
-        return sum(mine.values()), cpu, tuple(name.partition(":")[2] for name in order)
+        parts = {name.partition(":")[2]: mine[name] for name in order}
+        return sum(mine.values()), cpu, parts
 
 
 def calls_of(lines: Iterable[Line]) -> Calls:
@@ -150,9 +151,11 @@ def stages_of(
 ) -> tuple[Stage, ...]:
     """In the order of a batch's life. `calls` are of `made_batches` batches."""
     wall = work.wall_s.mean
-    collate = work.collate_s or 0.0
     runq = min(work.runq_s or 0.0, wall)
-    fetch = max(0.0, wall - collate - runq)
+    # Waiting for a CPU befalls whatever runs: it comes off all parts alike.
+    running = (wall - runq) / wall if wall > 0 else 1.0
+    collate = (work.collate_s or 0.0) * running
+    fetch = max(0.0, wall * running - collate)
     parts: list[Stage] = []
     for name in TIMED:
         found = _timed(name, calls, made_batches) or _sampled(name, stacks, fetch)
@@ -177,10 +180,17 @@ def stages_of(
 
 
 def _timed(name: StageName, calls: Calls, batches: float) -> Stage | None:
-    wall, cpu, what = calls.of(name)
+    wall, cpu, parts = calls.of(name)
     if wall <= 0 or batches <= 0:
         return None
-    return Stage(name=name, s=wall / batches, share=0.0, cpu_s=cpu / batches, what=what)
+    return Stage(
+        name=name,
+        s=wall / batches,
+        share=0.0,
+        cpu_s=cpu / batches,
+        what=tuple(parts),
+        calls={call: s / batches for call, s in parts.items()},
+    )
 
 
 def _sampled(name: StageName, stacks: Stacks | None, fetch: float) -> Stage | None:
@@ -213,14 +223,7 @@ def _merged(parts: list[Stage], more: Stage) -> list[Stage]:
     mine = next((each for each in parts if each.name == more.name), None)
     if mine is None:
         return [more, *parts]
-    both = Stage(
-        name=mine.name,
-        s=mine.s + more.s,
-        share=0.0,
-        cpu_s=(mine.cpu_s or 0.0) + (more.cpu_s or 0.0),
-        basis=mine.basis,
-        what=mine.what,
-    )
+    both = _with(mine, s=mine.s + more.s, share=0.0, cpu=1.0)
     return [both if each is mine else each for each in parts]
 
 
@@ -239,11 +242,5 @@ def _shared(stage: Stage, whole: float) -> Stage:
 
 
 def _with(stage: Stage, *, s: float, share: float, cpu: float) -> Stage:
-    return Stage(
-        name=stage.name,
-        s=s,
-        share=share,
-        cpu_s=None if stage.cpu_s is None else stage.cpu_s * cpu,
-        basis=stage.basis,
-        what=stage.what,
-    )
+    cpu_s = None if stage.cpu_s is None else stage.cpu_s * cpu
+    return replace(stage, s=s, share=share, cpu_s=cpu_s)

@@ -105,7 +105,12 @@ def work_of(made: Made, steps: Steps, threads: int | None) -> Work | None:
     batch = spread(thinned(walls[~np.isnan(walls)]))
     if batch is None or wall is None:
         return None
-    idle = max(0.0, wall - (cpu or 0.0) - (runq or 0.0)) if cpu is not None else None
+    whole = None if made.inline else _process_cpu(made, scale)
+    idle = None
+    if cpu is not None:
+        # A thread that waits for its own library's threads does not wait for data.
+        helpers = max(0.0, (whole or 0.0) - cpu)
+        idle = max(0.0, wall - cpu - (runq or 0.0) - helpers)
     single, single_cpu = _samples(made.lines("samples"))
     complete = not np.isnan(tasks.cpu).any()
     return Work(
@@ -122,7 +127,7 @@ def work_of(made: Made, steps: Steps, threads: int | None) -> Work | None:
         sample_cpu_s=single_cpu,
         inline=made.inline,
         threads=threads,
-        parallel_cpu_s=None if made.inline else _process_cpu(made, scale),
+        parallel_cpu_s=whole,
         walls=thinned(walls),
         cpus=thinned(tasks.cpu * scale) if complete else (),
         runqs=thinned(np.nan_to_num(tasks.runq) * scale) if complete else (),
@@ -175,8 +180,11 @@ def _process_cpu(made: Made, scale: float) -> float | None:
             point = (float(line["t"]), float(line["cpu_s"]))
             counters.setdefault(line["pid"], []).append(point)
     used = batches = 0.0
-    for pid, points in counters.items():
-        points.sort()
+    for pid, every in counters.items():
+        # Steady time only: imports and what is built on first use are no batch's cost.
+        points = sorted(each for each in every if made.begin <= each[0] <= made.end)
+        if len(points) < 2:
+            continue
         mine = [each for each in made.makers if each.run.get("pid") == pid]
         own = tasks_of(line for each in mine for line in each.of("tasks"))
         inside = (own.t >= points[0][0]) & (own.t + own.wall <= points[-1][0])

@@ -18,6 +18,8 @@ MODEL_ERROR = 0.05
 # And where it has to guess how the making splits into waiting and computing, or what it costs
 # to bring a batch from a worker.
 GUESS_ERROR = 0.1
+# Of a batch, spent waiting for the worker's own library threads.
+HELPED = 0.1
 # Bringing a batch from a worker where no worker was watched.
 UNPACK_S = 0.0005
 
@@ -127,12 +129,21 @@ def _load(summary: Summary, loader: Loader, pace: Pace, work: Work) -> Load:
     return Load(
         batches=_batches(work),
         steps=_steps(summary, loader, pace, work),
-        overhead_s=transport.send_s or 0.0,
+        overhead_s=sending_s(loader, work),
         unpack_s=UNPACK_S if inline or unpack is None else unpack,
         pin_s=transport.pin_s or 0.0,
         rows=work.samples_a_batch,
         cores=usable_cores(summary),
     )
+
+
+def sending_s(loader: Loader, work: Work) -> float:
+    """CPU time a batch that a worker's feeder thread takes from its main thread. The time by
+    the clock is longer: it waits for the GIL, while the next batch is made."""
+    sent = loader.transport.send_s or 0.0
+    if work.parallel_cpu_s is None or work.cpu_s is None:
+        return sent
+    return min(sent, max(0.0, work.parallel_cpu_s - work.cpu_s))
 
 
 def usable_cores(summary: Summary) -> float:
@@ -151,10 +162,23 @@ def _batches(work: Work) -> tuple[Effort, ...]:
     if not work.cpus:
         return tuple(Effort(idle_s=0.0, cpu_s=wall) for wall in walls)
     cpus, runqs = work.cpus[-STEPS:], work.runqs[-STEPS:]
+    rests = [
+        max(0.0, wall - cpu - runq) for wall, cpu, runq in zip(walls, cpus, runqs, strict=True)
+    ]
+    raw = sum(rests) / len(rests)
+    waiting = min(1.0, work.idle_s / raw) if work.idle_s is not None and raw > 0 else 1.0
+    threads = _threads(work, raw * (1 - waiting))
     return tuple(
-        Effort(idle_s=max(0.0, wall - cpu - runq), cpu_s=min(wall, cpu))
-        for wall, cpu, runq in zip(walls, cpus, runqs, strict=True)
+        Effort(idle_s=rest * waiting, cpu_s=cpu + rest * (1 - waiting), threads=threads)
+        for rest, cpu in zip(rests, cpus, strict=True)
     )
+
+
+def _threads(work: Work, helped_s: float) -> float:
+    """Threads that a worker computes in, where it was seen to wait for its own helpers."""
+    if work.parallel_cpu_s is None or not work.cpu_s or helped_s < HELPED * work.wall_s.mean:
+        return 1.0
+    return max(1.0, work.parallel_cpu_s / (work.cpu_s + helped_s))
 
 
 def _steps(summary: Summary, loader: Loader, pace: Pace, work: Work) -> tuple[Effort, ...]:
