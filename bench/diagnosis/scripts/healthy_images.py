@@ -24,7 +24,7 @@ class Pictures(Dataset):
 
 def gpu_step(pictures, labels):
     time.sleep(0.06)  # the accelerator computes
-    return pictures.float().mean() / 255 + labels.float().mean()
+    return pictures[:, 0, 0].float().mean() / 255 + labels.float().mean()
 
 
 def main():
