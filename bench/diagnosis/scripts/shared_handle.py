@@ -38,10 +38,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--batch-size", type=int, default=400)
     args = parser.parse_args()
     loader = DataLoader(
         Records(args.data / "records.bin"),
-        batch_size=64,
+        batch_size=args.batch_size,
         shuffle=True,
         num_workers=args.workers,
         persistent_workers=args.workers > 0,
@@ -52,7 +53,7 @@ def main():
             loss = train_step(numbers[intact])
             seen += len(numbers)
             corrupt += len(numbers) - int(intact.sum())
-            if step % 10 == 0:
+            if step % 4 == 0:
                 print(f"epoch {epoch} seen {seen} corrupt {corrupt} loss {loss:.1f}")
 
 
