@@ -22,6 +22,8 @@ from stoker.tuning.replay import Load
 
 # A wait below this share of a batch's making is not worth a rule's while.
 SMALLEST_SHARE = 0.1
+# A sample that costs more is computed, not just read.
+CHEAP_SAMPLE_S = 0.002
 MEMORY_PART = 0.25
 LOCAL = "copy the data to a local disk, or into shards that are read from front to back"
 STORAGE = {
@@ -93,6 +95,8 @@ def fits_in_memory(case: Case) -> Finding | None:
     if total is None or fitted is None or not case.waits or case.loader.kind != "map":
         return None
     heavy: tuple[StageName, ...] = ("decode", "decompress", "augment", "collate")
+    if making_s(case) > CHEAP_SAMPLE_S * case.pace.batch_samples:
+        return None
     half = 0.5 * (making_s(case) - case.stage_s("cpu-wait"))
     if case.stage_s(*heavy) > half or waiting_s(case) > half:
         return None
