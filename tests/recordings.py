@@ -96,8 +96,12 @@ class Story:
 
     def _begin(self, epoch: int) -> float:
         """When `iter()` of an epoch is called."""
-        whole = self.pause_s + self.first_wait_s + self.steps * self.step_s + self.eval_s
-        return 100.0 + epoch * (whole + 0.01)
+        steps = self.first_wait_s + self.compute_s + (self.steps - 1) * self.step_s
+        rest = steps + self.eval_s + 0.01
+        return 100.0 + epoch * rest + sum(self._iter_s(each) for each in range(epoch))
+
+    def _iter_s(self, epoch: int) -> float:
+        return self.pause_s if epoch else self.start_s
 
     def _trainer(self) -> list[Line]:
         settings = {
@@ -163,7 +167,7 @@ class Story:
 
     def _epoch(self, epoch: int) -> list[Line]:
         begin = self._begin(epoch)
-        took = self.start_s if epoch == 0 else self.pause_s
+        took = self._iter_s(epoch)
         lines = [
             {
                 "e": "iter",

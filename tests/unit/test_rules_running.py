@@ -125,11 +125,9 @@ def test_a_clamp_is_named_with_its_line_and_the_edit() -> None:
 
 
 def test_a_clamp_that_costs_comes_before_the_number_it_hides() -> None:
-    codes = [
-        each.code
-        for each in diagnosis_of(replace(SLOW, loader={"origins": [CLAMPED]})).findings
-    ]
-    assert codes[0] is Code.SETTING_OVERRIDDEN
+    story = replace(SLOW, loader={"origins": [CLAMPED]})
+    codes = [each.code for each in diagnosis_of(story).findings]
+    assert codes.index(Code.SETTING_OVERRIDDEN) < codes.index(Code.WORKERS_TOO_FEW)
 
 
 def test_a_clamp_that_costs_nothing_leaves_a_run_healthy() -> None:
