@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from stoker.data.private import private_streams, unseedable
+from stoker.data.private import objects_within, private_streams, unseedable
 
 
 class Holder:
@@ -179,3 +179,10 @@ def test_no_code_of_the_users_runs() -> None:
 
 def test_one_that_cannot_be_seeded_is_named() -> None:
     assert unseedable(Holder(generator=random.SystemRandom())) == ["random.SystemRandom"]
+
+
+def test_generators_among_plain_values_are_found() -> None:
+    generator = random.Random(1)
+    held = [0] * 1000 + [generator]
+    assert any(found is generator for found in objects_within({"list": held}))
+    assert list(objects_within([1, "a", None] * 100)) == [[1, "a", None] * 100]
