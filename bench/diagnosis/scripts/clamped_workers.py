@@ -37,7 +37,7 @@ def build_loader(args):
 
 def gpu_step(batch):
     time.sleep(0.025)
-    return batch.mean().item()
+    return batch[:, 0].mean().item()
 
 
 def main():

@@ -36,7 +36,7 @@ class Database(Dataset):
 
 def gpu_step(batch):
     time.sleep(0.012)
-    return batch.float().mean().item()
+    return batch[:, 0].float().mean().item()
 
 
 def main():

@@ -33,7 +33,7 @@ class Objects(Dataset):
 
 def step_on_gpu(batch, seconds):
     time.sleep(seconds)
-    return batch.float().mean().item()
+    return batch[:, 0].float().mean().item()
 
 
 def main():

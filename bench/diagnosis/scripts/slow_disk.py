@@ -35,7 +35,7 @@ class Samples(Dataset):
 
 def gpu_step(batch):
     time.sleep(0.004)
-    return batch.float().mean().item()
+    return batch[:, 0].float().mean().item()
 
 
 def main():
