@@ -156,3 +156,32 @@ def test_a_sampler_that_takes_the_pause_is_told_from_workers_that_start() -> Non
 def test_workers_that_stay_are_the_cure_of_workers_that_start() -> None:
     story = replace(SHORT, pause_s=0.6)
     assert fires(Code.EPOCH_PAUSE, story).cure.settings == {"persistent_workers": True}
+
+
+def test_an_iterator_for_each_batch_is_named() -> None:
+    """`next(iter(loader))` in the loop: every step starts the workers anew."""
+    story = Story(
+        workers=4,
+        cpu_s=0.05,
+        compute_s=0.05,
+        steps=1,
+        epochs=60,
+        pause_s=0.4,
+        first_wait_s=0.1,
+    )
+    finding = fires(Code.EPOCH_PAUSE, story)
+    assert "next(iter(loader))" in finding.cause
+    assert finding.gain.ratio is not None
+    assert finding.gain.ratio > 3
+
+
+def test_a_link_that_is_full_is_not_cured_by_more_who_share_it() -> None:
+    """The first sample, when the other workers still started, took a sixth of later ones."""
+    full = Story(workers=6, cpu_s=0.002, idle_s=0.6, compute_s=0.02)
+    lines = full.processes()
+    first = next(line for line in lines[1] if line["e"] == "samples")
+    first["us"][0] /= 6
+    codes = [each.code for each in diagnose(summarize(lines)).findings]
+    assert codes[0] is Code.SLOW_STORAGE
+    assert Code.WORKERS_TOO_FEW not in codes
+    assert found(Code.WORKERS_TOO_FEW, full)

@@ -12,6 +12,7 @@ from functools import cached_property
 from stoker.diagnose.finding import Basis, Gain
 from stoker.measure.loading import Epoch, Loader, Pace, Stage, StageName, Work
 from stoker.measure.model import Summary
+from stoker.measure.warmup import FEWEST_INNER
 from stoker.tuning.replay import Layout, Load
 from stoker.tuning.replay_fit import Fit, Prediction, fit, predict
 
@@ -50,6 +51,11 @@ class Times:
         ]
         return sum(pauses) / len(pauses) if pauses else 0.0
 
+    @property
+    def counts_first_waits(self) -> bool:
+        """Whether the steps used hold the epochs' first ones: there are hardly others."""
+        return bool(self.later_epochs) and self.steps_an_epoch < FEWEST_INNER
+
     @cached_property
     def start_s(self) -> float:
         """From `iter()` to the first batch of the run."""
@@ -68,7 +74,9 @@ class Times:
     @cached_property
     def cycle_s(self) -> float:
         """Seconds of the run for each training step, all in all."""
-        pause = self.pause_s / self.steps_an_epoch
+        first = sum(each.first_wait_s or 0.0 for each in self.later_epochs)
+        counted = first / len(self.later_epochs) if self.counts_first_waits else 0.0
+        pause = (self.pause_s - counted) / self.steps_an_epoch
         evaluation = self.summary.evaluation_s / max(1, self.steps)
         start = self.start_s / max(1, self.steps) if self.ran_to_its_end else 0.0
         return self.pace.step_s.mean + pause + evaluation + start

@@ -18,7 +18,7 @@ from stoker.diagnose.finding import (
     SettingValue,
     Severity,
 )
-from stoker.diagnose.waiting import is_serial
+from stoker.diagnose.waiting import is_shared
 from stoker.diagnose.wording import seconds, severity_of, size, workers
 
 COUNTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -39,6 +39,8 @@ def counts(case: Case) -> list[int]:
     if work is not None and work.idle_s is not None and work.wall_s.mean > 0:
         waiting = work.wall_s.mean / max(0.05 * work.wall_s.mean, work.cpu_s or 0.0)
     most = min(64, math.ceil(case.cores * max(1.0, waiting)))
+    if case.loader.kind == "iterable" and case.loader.shards:
+        most = min(most, max(case.workers, case.loader.shards))
     room = _room(case)
     if room is not None:
         most = min(most, max(case.workers, room))
@@ -108,7 +110,7 @@ def worker_settings(case: Case, count: int) -> dict[str, SettingValue]:
 
 def workers_too_few(case: Case) -> Finding | None:
     """More workers would bring more batches, and cores (or waiting) leave room for them."""
-    if not case.waits or case.work is None or is_serial(case):
+    if not case.waits or case.work is None or is_shared(case) or case.loader.idle_workers:
         return None
     best = best_count(case)
     if best is None or best[0] <= case.workers or not is_worth(best[1]):

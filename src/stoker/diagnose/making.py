@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from stoker.diagnose.case import Case, is_worth
 from stoker.diagnose.criteria import fed, throughput
 from stoker.diagnose.evidence import (
-    COLLATE_BYTES_A_S,
     making_evidence,
     making_s,
     place_in,
@@ -17,14 +16,13 @@ from stoker.diagnose.evidence import (
     where,
 )
 from stoker.diagnose.finding import Code, Cure, Effort, Evidence, Finding
-from stoker.diagnose.transport import copying_s
+from stoker.diagnose.transport import copying_s, plain_unpack_s
 from stoker.diagnose.wording import percent, seconds, severity_of
 from stoker.measure.loading import Stage, StageName
 from stoker.tuning.replay import Load
 
 # A stage below this share of a batch's making is not worth a rule's while.
 SMALLEST_SHARE = 0.1
-UNPACK_LEAST_S = 5e-4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,9 +144,7 @@ def _slow(case: Case, stage: Stage, remedy: Remedy) -> Finding | None:
 def _with_free_workers(case: Case, load: Load, removed: float) -> Load:
     """Python that computes holds its process's GIL: the trainer, which fetches a batch's
     memory from a thread of that process, waits for it. With less Python it waits less."""
-    moved = case.loader.transport
-    least = UNPACK_LEAST_S + (moved.batch_bytes or 0.0) / COLLATE_BYTES_A_S
-    more = max(0.0, load.unpack_s - least)
+    more = max(0.0, load.unpack_s - plain_unpack_s(case))
     return replace(load, unpack_s=load.unpack_s - more * min(1.0, removed))
 
 

@@ -122,7 +122,7 @@ def epoch_pause(case: Case) -> Finding | None:
     gain = case.gain(Basis.MEASURED, saved, 0.6 * saved, 1.1 * saved)
     if not is_worth(gain):
         return None
-    text, settings = _pause_cure(by_sampler, keeps)
+    text, settings = _pause_cure(case, by_sampler, keeps)
     return Finding(
         code=Code.EPOCH_PAUSE,
         severity=severity_of(gain),
@@ -162,7 +162,12 @@ def epoch_pause(case: Case) -> Finding | None:
     )
 
 
-def _pause_cure(by_sampler: bool, keeps: bool) -> tuple[str, dict[str, SettingValue]]:
+def _pause_cure(
+    case: Case, by_sampler: bool, keeps: bool
+) -> tuple[str, dict[str, SettingValue]]:
+    if case.times.steps_an_epoch < 2 and not by_sampler:
+        text = "make one iterator before the loop and call next() on it, or use a for loop"
+        return text, {}
     if by_sampler:
         return "draw the sampler's order faster (torch.randperm, not Python loops)", {}
     if keeps:
@@ -172,6 +177,8 @@ def _pause_cure(by_sampler: bool, keeps: bool) -> tuple[str, dict[str, SettingVa
 
 
 def _pause_cause(case: Case, by_sampler: bool, keeps: bool) -> str:
+    if case.times.steps_an_epoch < 2 and not by_sampler:
+        return "The loop makes a new iterator for each batch (next(iter(loader)))."
     if by_sampler:
         return f"The sampler ({case.loader.settings.sampler}) draws its whole order first."
     if keeps:

@@ -16,6 +16,7 @@ SEVERITIES = {each: place for place, each in enumerate(Severity)}
 PREFERRED = {
     Code.SETTING_OVERRIDDEN: 0,
     Code.SPAWN_COST: 0,
+    Code.IDLE_WORKERS: 0,
     Code.PREFETCH_TOO_SMALL: 1,
     Code.STRAGGLER_SAMPLES: 1,
     Code.WORKERS_TOO_FEW: 2,

@@ -21,8 +21,10 @@ from stoker.diagnose.finding import (
     SettingValue,
     Severity,
 )
+from stoker.diagnose.transport import unpacking_s
 from stoker.diagnose.wording import percent, seconds, severity_of
 from stoker.measure.facts import Origin
+from stoker.tuning.replay_fit import sending_s
 
 OVERRIDES = {"clamped", "hard-coded"}
 SMALL_BATCH = 16
@@ -30,6 +32,7 @@ LARGER = 4
 FULL_BATCH = 64
 # A fixed cost of this share of a step is none to speak of.
 FIXED_GOAL = 0.1
+MOST_FIXED_S = 0.002
 ROOM_IN_GPU = 0.5
 
 
@@ -163,12 +166,13 @@ def _fixed_cost(case: Case) -> Finding | None:
 
 
 def fixed_cost_s(case: Case) -> float | None:
-    """Of the loop's time for a batch, what no worker's making explains."""
+    """Of the loop's time for a batch, what handing it over costs at any size. More than a
+    little goes by the number of tensors or bytes, which grow with the batch."""
     work, fitted = case.work, case.fit
     if work is None or fitted is None or fitted.layout.workers == 0:
         return None
-    explained = max(work.wall_s.mean / fitted.layout.workers, 0.0)
-    return max(0.0, case.pace.wait_s.mean - max(0.0, explained - case.pace.compute_s.mean))
+    handing_over = unpacking_s(case) + sending_s(case.loader, work)
+    return min(case.pace.wait_s.mean, handing_over, MOST_FIXED_S)
 
 
 def _larger_batch(case: Case, batch: int) -> Cure:

@@ -15,6 +15,7 @@ from stoker.diagnose.evidence import (
     where,
 )
 from stoker.diagnose.finding import Code, Cure, Effort, Evidence, Finding, Gain
+from stoker.diagnose.pauses import avoidable_s
 from stoker.diagnose.waiting import WAITS, storage_kind, waiting_s
 from stoker.diagnose.wording import percent, severity_of, size
 from stoker.measure.loading import StageName
@@ -135,7 +136,9 @@ def _from_memory(case: Case, load: Load) -> Gain:
     part = min(1.0, left / mean) if mean > 0 else 1.0
     made = tuple(each.times(idle=0.0, cpu=part) for each in load.batches)
     return case.replayed(
-        replace(load, batches=made), replace(case.fit.layout, workers=0), also_saved_s=0.0
+        replace(load, batches=made),
+        replace(case.fit.layout, workers=0),
+        also_saved_s=avoidable_s(case) / case.times.steps_an_epoch,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from stoker.diagnose.case import Case, is_worth
 from stoker.diagnose.criteria import fed, gpu_used, throughput
-from stoker.diagnose.evidence import making_evidence
+from stoker.diagnose.evidence import COLLATE_BYTES_A_S, making_evidence, making_s
 from stoker.diagnose.finding import (
     Basis,
     Code,
@@ -31,6 +31,10 @@ BYTES_A_S = 3e8
 REUSED = 0.75
 SMALL_BATCH = 16
 SMALL_BYTES = 64e3
+# Of the making, waiting for a CPU.
+CROWDED = 0.2
+# Unpacking a batch from a worker that is not busy.
+UNPACK_LEAST_S = 5e-4
 
 
 def copying_s(case: Case) -> float:
@@ -40,6 +44,24 @@ def copying_s(case: Case) -> float:
     if stage is None or not case.workers or not is_default(case):
         return 0.0
     return stage.s if moved > BYTES_A_S * stage.s else 0.0
+
+
+def unpacking_s(case: Case) -> float:
+    """Of a batch, in the trainer, that is transport's own doing.
+
+    The trainer fetches a batch's memory from a thread of the worker. Python that computes
+    there holds its GIL, and too few CPUs hold up both: where Python makes the batches, or
+    workers wait for CPUs, the wait beyond the usual is theirs.
+    """
+    rebuild = case.loader.transport.rebuild_s or 0.0
+    own = case.stage_s("python") + (0.0 if is_default(case) else case.stage_s("collate"))
+    waiting = case.stage_s("cpu-wait")
+    busy = own > 0.5 * (making_s(case) - waiting) or waiting > CROWDED * making_s(case)
+    return min(rebuild, plain_unpack_s(case)) if busy else rebuild
+
+
+def plain_unpack_s(case: Case) -> float:
+    return UNPACK_LEAST_S + (case.loader.transport.batch_bytes or 0.0) / COLLATE_BYTES_A_S
 
 
 def is_default(case: Case) -> bool:
@@ -60,14 +82,15 @@ def transport_bound(case: Case) -> Finding | None:
         return None
     if case.loader.settings.pin_memory and (moved.pin_s or 0.0) > (moved.rebuild_s or 0.0):
         return None
-    copying = copying_s(case)
-    carried = sending_s(case.loader, work) + (moved.rebuild_s or 0.0) + copying
+    copying, unpacking = copying_s(case), unpacking_s(case)
+    carried = sending_s(case.loader, work) + unpacking + copying
     if carried < HEAVY_SHARE * case.pace.step_s.mean or costs_by_the_batch(case):
         return None
     lighter = case.cheaper(cpu_s=REUSED * copying)
     if lighter is None:
         return None
-    gain = case.replayed(replace(lighter, overhead_s=0.0, unpack_s=0.0), fitted.layout)
+    kept = max(0.0, fitted.load.unpack_s - unpacking)
+    gain = case.replayed(replace(lighter, overhead_s=0.0, unpack_s=kept), fitted.layout)
     if not is_worth(gain):
         return None
     size_held = moved.batch_bytes or 0.0
@@ -80,7 +103,7 @@ def transport_bound(case: Case) -> Finding | None:
         evidence=(
             Evidence(name="copying into shared memory, a batch", value=copying, unit="s"),
             Evidence(name="serialising, a batch", value=moved.send_s or 0.0, unit="s"),
-            Evidence(name="unpacking in the trainer", value=moved.rebuild_s or 0.0, unit="s"),
+            Evidence(name="unpacking in the trainer", value=unpacking, unit="s"),
             *held,
             *making_evidence(case),
         ),

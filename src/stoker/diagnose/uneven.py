@@ -8,7 +8,7 @@ from stoker.diagnose.case import Case, is_worth
 from stoker.diagnose.crew_size import MARGIN
 from stoker.diagnose.criteria import fed, throughput
 from stoker.diagnose.evidence import making_evidence
-from stoker.diagnose.finding import Basis, Code, Cure, Effort, Evidence, Finding, Gain
+from stoker.diagnose.finding import Code, Cure, Effort, Evidence, Finding, Gain
 from stoker.diagnose.wording import percent, seconds, severity_of, size
 
 DEEPER = (4, 8, 16)
@@ -76,17 +76,10 @@ def idle_workers(case: Case) -> Finding | None:
     if loader.kind != "iterable" or case.workers < 2:
         return None
     shards = loader.shards
-    empty = [
-        each
-        for each in loader.workers
-        if (each.seen if each.seen is not None else each.samples) == 0
-    ]
-    idle = len(empty)
-    if shards is not None and shards < case.workers:
-        idle = max(idle, case.workers - shards)
-    if not idle or idle >= case.workers:
+    idle = loader.idle_workers
+    if not idle:
         return None
-    gain = _all_at_work(case, idle)
+    gain = _all_at_work(case)
     held = f"{shards} shards" if shards is not None else "the shards there are"
     return Finding(
         code=Code.IDLE_WORKERS,
@@ -113,19 +106,11 @@ def idle_workers(case: Case) -> Finding | None:
     )
 
 
-def _all_at_work(case: Case, idle: int) -> Gain:
+def _all_at_work(case: Case) -> Gain:
     fitted = case.fit
     if fitted is None or not case.waits:
         return case.no_gain()
-    active = replace(fitted.layout, workers=case.workers - idle)
-    now, then = (case.predicted(fitted.load, each) for each in (active, fitted.layout))
-    if now is None or then is None or now.step_s <= 0:
-        return case.no_gain()
-
-    def saved(step_s: float) -> float:
-        return case.pace.step_s.mean * (1 - step_s / now.step_s)
-
-    return case.gain(Basis.REPLAYED, saved(then.step_s), saved(then.high_s), saved(then.low_s))
+    return case.replayed(fitted.load, replace(fitted.layout, workers=case.workers))
 
 
 def straggler_samples(case: Case) -> Finding | None:

@@ -9,6 +9,8 @@ WAITS: tuple[StageName, ...] = ("read", "network", "lock", "sleep")
 # One at a time, all the time: busy for this many seconds a second, within errors.
 ALWAYS_ONE = (0.85, 1.05)
 SERIAL_SHARE = 0.4
+HALF = 0.5
+ALONE_FASTER = 0.6
 
 
 def waiting_s(case: Case) -> float:
@@ -20,6 +22,19 @@ def waiting_s(case: Case) -> float:
     if work is None or work.idle_s is None:
         return timed
     return min(max(timed, 0.0), work.idle_s) if timed else 0.0
+
+
+def is_shared(case: Case) -> bool:
+    """Whether workers wait for something that more of them would only share: a lock, or a
+    link or disk that is full. The first sample, made while the others still started, came
+    far faster than any later one."""
+    work = case.work
+    if is_serial(case):
+        return True
+    if work is None or work.sample_s is None or work.alone_s is None:
+        return False
+    waits = waiting_s(case) > HALF * work.wall_s.mean
+    return waits and work.alone_s < ALONE_FASTER * work.sample_s.p10
 
 
 def is_serial(case: Case) -> bool:

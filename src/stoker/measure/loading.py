@@ -193,6 +193,10 @@ class Work:
     threads: int | None
     """Threads that libraries may use in each worker; 1 is what a worker wants."""
 
+    alone_s: float | None = None
+    """The fastest of the workers' first samples, made while the others still started. Far
+    below all later samples: workers share something that is full (a link, a disk)."""
+
     parallel_cpu_s: float | None = None
     """CPU time of the whole worker process a batch, library threads and feeder included."""
 
@@ -284,6 +288,17 @@ class Loader:
     """In the order of a batch's life; those that took nothing are absent."""
 
     workers: tuple[Worker, ...] = ()
+
+    @property
+    def idle_workers(self) -> int:
+        """Workers of an iterable dataset that had nothing to give."""
+        if self.kind != "iterable":
+            return 0
+        gave = [each.samples if each.seen is None else each.seen for each in self.workers]
+        idle = sum(each == 0 for each in gave)
+        if self.shards is not None:
+            idle = max(idle, self.settings.num_workers - self.shards)
+        return min(idle, max(0, self.settings.num_workers - 1))
 
     @property
     def name(self) -> str:

@@ -157,8 +157,12 @@ def stages_of(
     collate = (work.collate_s or 0.0) * running
     fetch = max(0.0, wall * running - collate)
     parts: list[Stage] = []
+    starved = _starved_part(work)
     for name in TIMED:
-        found = _timed(name, calls, made_batches) or _sampled(name, stacks, fetch)
+        timed = _timed(name, calls, made_batches)
+        if timed is not None and name not in WAITING:
+            timed = _without_cpu_wait(timed, starved)
+        found = timed or _sampled(name, stacks, fetch)
         if found is not None:
             parts.append(found)
     total = sum(each.s for each in parts)
@@ -191,6 +195,22 @@ def _timed(name: StageName, calls: Calls, batches: float) -> Stage | None:
         what=tuple(parts),
         calls={call: s / batches for call, s in parts.items()},
     )
+
+
+def _starved_part(work: Work) -> float:
+    """Of the time in which a maker did not compute, spent waiting for a CPU."""
+    runq, idle = work.runq_s or 0.0, work.idle_s or 0.0
+    return runq / (runq + idle) if runq + idle > 0 else 0.0
+
+
+def _without_cpu_wait(stage: Stage, starved: float) -> Stage:
+    """A library's own time: what it computed, and its share of other waiting."""
+    if stage.cpu_s is None or stage.cpu_s <= 0:
+        return stage
+    kept = stage.cpu_s + max(0.0, stage.s - stage.cpu_s) * (1 - starved)
+    factor = min(1.0, kept / stage.s)
+    scaled = {call: s * factor for call, s in stage.calls.items()}
+    return replace(stage, s=stage.s * factor, calls=scaled)
 
 
 def _sampled(name: StageName, stacks: Stacks | None, fetch: float) -> Stage | None:

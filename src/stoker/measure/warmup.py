@@ -12,6 +12,7 @@ COLD = 1.3
 # A first step that took so many times the later ones was compiling or searching.
 SLOW_START = 3.0
 LONGEST_WARMUP = 0.25
+FEWEST_INNER = 3
 
 
 def is_cold(steps: Steps) -> bool:
@@ -33,6 +34,12 @@ def _inner(steps: Steps, epoch: int) -> Steps:
     return selected(steps, (steps.epoch == epoch) & (steps.number >= 2))
 
 
+def has_no_inner_steps(steps: Steps) -> bool:
+    """Whether nearly every step begins an epoch: `next(iter(loader))`, or tiny datasets."""
+    epochs = len(set(steps.epoch.tolist()))
+    return epochs > 2 and len(steps) < FEWEST_INNER * epochs
+
+
 def used(steps: Steps, workers: int, ahead: int) -> NDArray[np.bool_]:
     """The steps to count.
 
@@ -42,6 +49,8 @@ def used(steps: Steps, workers: int, ahead: int) -> NDArray[np.bool_]:
     meanwhile.
     """
     count: NDArray[np.bool_] = ~np.isnan(steps.gap)
+    if has_no_inner_steps(steps):
+        return np.asarray(count & (steps.epoch > steps.epoch.min()))
     for epoch in sorted({int(each) for each in steps.epoch}):
         mine = steps.epoch == epoch
         skip = max(1, min(workers, int(mine.sum()) // 4))

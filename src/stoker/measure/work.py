@@ -127,6 +127,7 @@ def work_of(made: Made, steps: Steps, threads: int | None) -> Work | None:
         sample_cpu_s=single_cpu,
         inline=made.inline,
         threads=threads,
+        alone_s=_alone_s(made),
         parallel_cpu_s=whole,
         walls=thinned(walls),
         cpus=thinned(tasks.cpu * scale) if complete else (),
@@ -168,6 +169,16 @@ def _samples(lines: Iterable[Line]) -> tuple[list[float], float | None]:
         wall += [float(each) / 1e6 for each in line.get("us") or ()]
         cpu += [float(each) / 1e6 for each in line.get("cpu_us") or () if each is not None]
     return wall, float(np.mean(cpu)) if cpu else None
+
+
+def _alone_s(made: Made) -> float | None:
+    """None where not every sample was timed from the start, or there is one worker."""
+    firsts = []
+    for maker in made.makers:
+        lines = maker.of("samples")
+        if lines and lines[0].get("us") and lines[0].get("every") == 1:
+            firsts.append(float(lines[0]["us"][0]) / 1e6)
+    return min(firsts) if len(firsts) > 1 else None
 
 
 def _process_cpu(made: Made, scale: float) -> float | None:

@@ -102,7 +102,7 @@ def _engine(loader: Loader) -> Engine:
 def _workers(loader: Loader) -> int:
     if _engine(loader) == "stoker":
         return len(loader.workers)
-    return loader.settings.num_workers
+    return loader.settings.num_workers - loader.idle_workers
 
 
 def _making_factor(pace: Pace, layout: Layout, stepped: float) -> float:
