@@ -8,6 +8,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from stoker.errors import PlanError
+
+USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
+"""Typer gives it no name of its own: wrong use of a command line."""
+
 
 class RunCommand(TyperCommand):
     """Our options end where the script begins; what follows is the script's, untouched."""
@@ -26,7 +31,11 @@ class RunCommand(TyperCommand):
                 args = [*args[:at], "--", *args[at:]]
                 break
             at += 2 if args[at] in with_value else 1
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except USAGE_ERROR as error:
+            text = error.format_message().strip()
+            raise PlanError(f"stoker run: {text} See stoker run --help") from None
 
 
 def run(
@@ -67,7 +76,6 @@ def run(
     is kept in stoker-runs/ (see stoker report), and what is said goes to stderr.
     """
     from stoker.cli.voice import Voice
-    from stoker.errors import PlanError
     from stoker.run.launch import Target, Wishes, launch
 
     is_module = command[0] == "-m"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+
+DRIVER = Path("/dev/nvidiactl")
 
 
 class Gpus:
@@ -16,6 +20,9 @@ class Gpus:
         """Why nothing can be read."""
         self._nvml: ModuleType | None = None
         self._handles: list[Any] = []
+        if not DRIVER.exists():
+            self.why_not = "there is no NVIDIA GPU"
+            return
         try:
             nvml = importlib.import_module("pynvml")
             nvml.nvmlInit()

@@ -10,6 +10,7 @@ from stoker.run.engine_hooks import hook_engine
 from stoker.run.entry_points import stand_around_libraries
 from stoker.run.hooks import hook_torch, hook_torchdata
 from stoker.run.loaders import Loaders
+from stoker.run.phases import Phases
 
 if TYPE_CHECKING:
     from stoker.run.start import Watch
@@ -28,6 +29,9 @@ def hook_all(watch: Watch) -> None:
         "torchdata.stateful_dataloader.stateful_dataloader",
         lambda found: hook_torchdata(found, loaders),
     )
+    phases = Phases(loaders)
+    phases.hook()
+    watch.probe.add("phases", phases.drain)
     hook_engine(watch.imports, loaders)
     stand_around_libraries(watch.library, watch.imports)
     watch.probe.add("library", watch.library.drain)

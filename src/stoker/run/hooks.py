@@ -93,6 +93,11 @@ def hook_next(cls: Any, hooks: Loaders, ready_in: Callable[[Any], int | None]) -
             if again is not None:
                 return again
         ready = ready_in(self)
+        gpu = hooks.gpu
+        event = None
+        if gpu is not None:
+            gpu.syncs.step()
+            event = gpu.starvation.before_wait()
         hooks.current = steps
         receiving.loops_thread = get_ident()
         began_s = clock()
@@ -103,7 +108,10 @@ def hook_next(cls: Any, hooks: Loaders, ready_in: Callable[[Any], int | None]) -
             hooks.current = receiving.loops_thread = None
             hooks.end_epoch(steps, complete=isinstance(error, StopIteration))
             raise
-        steps.add(began_s, clock() - began_s, batch, ready)
+        hooks.arrived_s = arrived_s = clock()
+        if gpu is not None:
+            gpu.starvation.after_wait(event, (steps.loader, steps.epoch, steps.batches))
+        steps.add(began_s, arrived_s - began_s, batch, ready)
         hooks.current = receiving.loops_thread = None
         if ready is not None:
             steps.add_transport(*receiving.take())

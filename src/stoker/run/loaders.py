@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 import time
 import weakref
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stoker.measure.stacks import StackSampler
 from stoker.measure.tasks import TaskMeter
 from stoker.run.describe import LoaderFacts, describe
+from stoker.run.gpu import GpuWatch
 from stoker.run.frames import maker_of, place_of, users_frame
 from stoker.run.steps import EpochSteps
 from stoker.run.stop import Stop
@@ -68,6 +70,10 @@ class Loaders:
         self.current: EpochSteps | None = None
         """Whose `next()` is under way."""
         self._meters: dict[int, TaskMeter] = {}
+        self.gpu: GpuWatch | None = None
+        """There once the script has used CUDA."""
+        self.arrived_s = 0.0
+        """When the last batch came, until its backward pass begins."""
         self._stacks: StackSampler | None = None
         self.probe.add("steps", self._drain)
 
@@ -137,6 +143,8 @@ class Loaders:
             self.probe.off("steps", problem)
 
     def _begin_epoch(self, loader: Any, iterator: Any, took_s: float) -> None:
+        if self.gpu is None:
+            self._begin_gpu()
         known = self._known(loader)
         watched = hasattr(type(iterator), "_stoker_watched")
         if not known.is_written:
@@ -211,6 +219,14 @@ class Loaders:
         for iterator in list(self.iterators):
             if hasattr(iterator, "_shutdown_workers"):
                 iterator._shutdown_workers()
+
+    def _begin_gpu(self) -> None:
+        cuda = sys.modules["torch"].cuda
+        if cuda.is_initialized():
+            self.gpu = GpuWatch(cuda)
+            self.probe.add("starved", self.gpu.starvation.drain)
+            self.probe.add("syncs", self.gpu.syncs.drain)
+            self._watch.at_end.append(self.gpu.syncs.stop)
 
     def _begin_stacks(self) -> None:
         """Sample this thread: it reads the samples itself."""

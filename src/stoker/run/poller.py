@@ -26,7 +26,8 @@ from stoker.measure.recording import (
 )
 from stoker.run.settings import Ranks, Settings
 
-POLL_S = 1.0
+POLL_S = 2.0
+FIRST_POLL_S = 0.25
 VERDICT_S = 50.0
 """The verdict so far comes this long after the start."""
 
@@ -39,10 +40,6 @@ class Voice(Protocol):
 
     def say_verdict(self, folder: Path) -> bool: ...
     def say_report(self, folder: Path) -> None: ...
-
-
-REPORT = b"report"
-QUIET = b"quiet"
 
 
 def start_poller(
@@ -116,15 +113,16 @@ class Poller:
         verdict_due_s = time.monotonic() + VERDICT_S if self._speaks else float("inf")
         self._begin_gpus()
         asked = self._socket.fileno()
+        pause_s = FIRST_POLL_S
         waits = [asked] if gone is None else [asked, gone]
         while True:
-            ready, _, _ = select.select(waits, [], [], POLL_S)
+            ready, _, _ = select.select(waits, [], [], pause_s)
+            pause_s = min(POLL_S, 2 * pause_s)
             if asked in ready:
-                word = self._socket.recv(16)
-                self._end(asked=word == REPORT, quiet=word == QUIET)
+                self._end()
                 return
             if gone in ready or not Path(f"/proc/{self._trainer}").exists():
-                self._end(asked=False, quiet=False)
+                self._end()
                 return
             began_s = time.process_time()
             self._poll()
@@ -133,14 +131,12 @@ class Poller:
                 said = self._voice.say_verdict(self._settings.path)
                 verdict_due_s = float("inf") if said else time.monotonic() + VERDICT_S
 
-    def _end(self, *, asked: bool, quiet: bool) -> None:
-        """The last lines, and the report: to the one who asks, or to nobody in particular
-        where the trainer ended without a word (`os._exit`, a signal)."""
-        if not asked and not quiet:
-            self._writer.write("off", probe="end", why="the process ended without a last word")
-        self._writer.write("off", probe="poll_cost", why=f"{self._spent_s:.3f} s of CPU")
+    def _end(self) -> None:
+        """The last line, and the report; also where the trainer ended without a word
+        (`os._exit`, a signal)."""
+        self._writer.write("poll", cpu_s=round(self._spent_s, 3))
         self._writer.close()
-        if self._speaks and not quiet:
+        if self._speaks:
             self._voice.say_report(self._settings.path)
         with contextlib.suppress(OSError):
             self._socket.send(b"done")
