@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.recordings import write_recording
 from tests.structure.source import SRC
+from tests.written_runs import FED, write_run
 
 HERE = os.environ | {"PYTHONPATH": str(SRC.parent)}
 SCRIPT = (
@@ -27,8 +27,8 @@ def report(cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """Two runs of a script, the second one fed."""
-    write_recording(tmp_path / "stoker-runs" / "before", cwd=tmp_path)
-    write_recording(tmp_path / "stoker-runs" / "after", cwd=tmp_path, wait_s=0.0001)
+    write_run(tmp_path / "stoker-runs" / "before", cwd=tmp_path)
+    write_run(tmp_path / "stoker-runs" / "after", FED, cwd=tmp_path)
     (tmp_path / "train.py").write_text(SCRIPT)
     return tmp_path
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from stoker.measure.model import Host
 from stoker.reporting.compare import Outcome, compare
 from stoker.reporting.comparison import comparison_facts, comparison_page, verdict
 from stoker.reporting.facts import as_json
@@ -60,3 +63,11 @@ def test_a_page_has_both_runs_and_json_the_same_facts() -> None:
     assert "runs/a" in lines
     assert "runs/b" in lines
     assert '"outcome": "faster"' in as_json(comparison_facts(found))
+
+
+def test_a_pair_that_others_disturbed_is_not_passed_over() -> None:
+    calm, busy = report(), report(wait_s=0.02)
+    host = Host(cpu_share=0.95, own_share=0.5)
+    busy = replace(busy, summary=replace(busy.summary, host=host))
+    assert "quiet machine" in " ".join(plain(comparison_page(compare(calm, busy))).split())
+    assert "quiet machine" not in plain(comparison_page(compare(calm, calm)))

@@ -108,7 +108,7 @@ def stage_table(stages: Iterable[Stage]) -> Table:
     return table
 
 
-def settings_table(loader: Loader) -> Table:
+def settings_table(loader: Loader, *, auto: bool) -> Table:
     """What the loader got, and what was asked for where that is another thing."""
     origins = {origin.setting: origin for origin in loader.origins}
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -117,10 +117,14 @@ def settings_table(loader: Loader) -> Table:
     table.add_column(ratio=1)
     for name in SHOWN_SETTINGS:
         origin = origins.get(name)
+        value = str(getattr(loader.settings, name))
+        if auto and name == "num_workers":
+            table.add_row(f"  {name}", "auto", Text(f"the script gives {value}", "dim"))
+            continue
         differs = origin is not None and origin.kind in ("clamped", "hard-coded")
         table.add_row(
             f"  {name}",
-            Text(str(getattr(loader.settings, name)), "bold yellow" if differs else ""),
+            Text(value, "bold yellow" if differs else ""),
             Text(origin_text(origin) if origin else "", "" if differs else "dim"),
         )
     return table

@@ -20,6 +20,9 @@ MARGIN = 0.1
 """Two runs of one and the same script came apart by 8 % on a busy machine; the intervals
 within each run cannot know of that."""
 
+NEIGHBOURS = 0.1
+"""Of the CPUs: other programs that took this much more of them in one run spoil the pair."""
+
 PACES: tuple[tuple[str, str, Callable[[Pace], Spread]], ...] = (
     ("speed", "samples/s", lambda pace: pace.samples_per_s),
     ("step", "s", lambda pace: pace.step_s),
@@ -75,6 +78,9 @@ class Comparison:
     ratio: Value | None
     """Samples per second, after over before."""
 
+    disturbed: bool
+    """Other programs took more of the CPUs in one of the runs than in the other."""
+
     measures: tuple[Measure, ...]
     differences: tuple[Difference, ...]
     gone: tuple[Finding, ...]
@@ -95,6 +101,7 @@ def compare(before: Report, after: Report) -> Comparison:
         after=after,
         outcome=outcome_of(ratio),
         ratio=ratio,
+        disturbed=is_disturbed(others_share(before), others_share(after)),
         measures=tuple(measures(before, after)),
         differences=tuple(differences(before, after)),
         gone=tuple(each for key, each in old.items() if key not in now),
@@ -135,6 +142,10 @@ def outcome_of(ratio: Value | None) -> Outcome:
     return Outcome.NOISE
 
 
+def is_disturbed(before: float | None, after: float | None) -> bool:
+    return before is not None and after is not None and abs(after - before) > NEIGHBOURS
+
+
 def measures(before: Report, after: Report) -> Iterator[Measure]:
     """Every quantity that at least one of the two runs measured."""
     old, now = values(before), values(after)
@@ -162,7 +173,16 @@ def values(report: Report) -> dict[str, tuple[str, Value | None]]:
         "longest pause": ("s", once(max(pauses, default=None))),
         "peak memory": ("bytes", once(summary.memory.run_peak_bytes)),
         "CPUs busy": ("share", once(summary.host.cpu_share)),
+        "by others": ("share", once(others_share(report))),
     }
+
+
+def others_share(report: Report) -> float | None:
+    """Of the usable CPUs, busy with what is not this run."""
+    host = report.summary.host
+    if host.cpu_share is None or host.own_share is None:
+        return None
+    return max(0.0, host.cpu_share - host.own_share)
 
 
 def first_batch_s(epoch: Epoch) -> float | None:

@@ -14,11 +14,17 @@ from stoker.reporting.facts import Facts, plain_value
 from stoker.reporting.words import NOT_MEASURED, number, share, within
 
 NOISE_NOTE = "Intervals are of the steps within each run."
+DISTURBED_NOTE = (
+    "Other programs used the CPUs more in one run than in the other: repeat both on a quiet "
+    "machine before you believe the difference."
+)
 
 
 def comparison_page(comparison: Comparison) -> Group:
     parts: list[RenderableType] = [Text(verdict(comparison), "bold"), Text()]
     parts += [measure_table(comparison), Text(NOISE_NOTE, "dim")]
+    if comparison.disturbed:
+        parts.append(Text(DISTURBED_NOTE, "yellow"))
     if comparison.differences:
         parts += [Text(), Text("What differs", "bold underline"), difference_table(comparison)]
     else:
@@ -111,6 +117,7 @@ def comparison_facts(comparison: Comparison) -> Facts:
         "after": str(comparison.after.folder),
         "outcome": plain_value(comparison.outcome),
         "ratio": plain_value(comparison.ratio),
+        "disturbed": comparison.disturbed,
         "measures": plain_value(comparison.measures),
         "differences": plain_value(comparison.differences),
         "gone": plain_value(comparison.gone),

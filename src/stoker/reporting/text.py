@@ -85,7 +85,8 @@ def sections(report: Report, show_all: bool) -> Iterator[Section]:
         yield from time_sections(loader)
     yield from finding_sections(report, show_all)
     if loader is not None:
-        parts = (settings_table(loader), indented([epoch_text(loader)]))
+        table = settings_table(loader, auto=summary.run.auto)
+        parts = (table, indented([epoch_text(loader)]))
         yield Section(f"The loader: {loader.name}", Group(*parts))
     others = [each for each in summary.loaders if each is not loader]
     if others:
