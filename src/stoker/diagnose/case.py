@@ -12,7 +12,7 @@ from functools import cached_property
 from stoker.diagnose.finding import Basis, Gain
 from stoker.measure.loading import Epoch, Loader, Pace, Stage, StageName, Work
 from stoker.measure.model import Summary
-from stoker.measure.warmup import FEWEST_INNER
+from stoker.measure.steps import FEWEST_INNER
 from stoker.tuning.replay import Layout, Load
 from stoker.tuning.replay_fit import Fit, Prediction, fit, predict
 
@@ -37,19 +37,26 @@ class Times:
 
     @cached_property
     def steps_an_epoch(self) -> float:
-        epochs = [each.steps for each in self.loader.epochs if each.complete]
-        if epochs:
-            return sum(epochs) / len(epochs)
+        ended = [each.steps for each in self.loader.epochs if each.complete is not None]
+        if ended:
+            return max(1.0, sum(ended) / len(ended))
         length, batch = self.loader.length, self.pace.batch_samples
         return max(1.0, length / batch) if length else float(self.pace.steps)
 
     @cached_property
     def pause_s(self) -> float:
         """The loader's part of the pause between two epochs; 0 where none was seen."""
-        pauses = [
-            (each.pause_s or 0.0) - (each.pause_other_s or 0.0) for each in self.later_epochs
-        ]
+        pauses = [self.paused_s(each) for each in self.later_epochs]
         return sum(pauses) / len(pauses) if pauses else 0.0
+
+    def paused_s(self, epoch: Epoch) -> float:
+        """Until the first batch, and what the next steps took more than steady ones."""
+        first = epoch.first_wait_s or 0.0
+        own = (epoch.pause_s or 0.0) - (epoch.pause_other_s or 0.0)
+        if self.counts_first_waits or epoch.complete is None:
+            return own
+        steady = (epoch.steps - 1) * self.pace.step_s.mean + self.pace.compute_s.mean
+        return own + max(0.0, epoch.steps_s - first - steady)
 
     @property
     def counts_first_waits(self) -> bool:
@@ -116,6 +123,9 @@ class Case:
 
     @cached_property
     def fit(self) -> Fit | None:
+        """None where there is no steady state to play again."""
+        if self.times.counts_first_waits:
+            return None
         return fit(self.summary, self.loader)
 
     def stage(self, name: StageName) -> Stage | None:

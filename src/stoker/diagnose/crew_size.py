@@ -160,18 +160,13 @@ def _memory_risk(case: Case, count: int) -> str:
 def workers_too_many(case: Case) -> Finding | None:
     """Fewer workers would bring as much: they idle, or stand in each other's way."""
     work, now = case.work, case.workers
-    if now < 2 or work is None or case.fit is None:
+    if now < 1 or work is None or case.fit is None or case.loader.idle_workers:
         return None
-    fewer = [(count, with_workers(case, count)) for count in COUNTS if 1 <= count < now]
-    enough = next(
-        ((count, gain) for count, gain in fewer if (gain.ratio or 0.0) >= 0.98), None
-    )
-    if enough is None or not (_idles(case) or _crowds(case)):
+    fewer = [(count, with_workers(case, count)) for count in COUNTS if count < now]
+    chosen = _faster(fewer) or _as_fast(case, fewer)
+    if chosen is None:
         return None
-    count, gain = enough
-    count, gain = _with_a_spare(count, now, fewer)
-    if count > 0.75 * now and not is_worth(gain):
-        return None
+    count, gain = chosen
     saved = (now - count) * worker_bytes(case)
     memory = f" and save {size(saved)} of memory" if saved else ""
     held = case.summary.memory.run_peak_bytes or 0
@@ -194,6 +189,22 @@ def workers_too_many(case: Case) -> Finding | None:
         effort=Effort.NOW,
         verify=(throughput(gain), memory_below(case, saved)),
     )
+
+
+def _faster(tried: list[tuple[int, Gain]]) -> tuple[int, Gain] | None:
+    """The best of those that gain: handing batches over cost more than it brought."""
+    best = max(tried, key=lambda pair: pair[1].after or 0.0)
+    return best if is_worth(best[1]) else None
+
+
+def _as_fast(case: Case, tried: list[tuple[int, Gain]]) -> tuple[int, Gain] | None:
+    """The fewest that lose nothing, one step to spare, where workers idle or crowd."""
+    now = case.workers
+    enough = [count for count, gain in tried if count and (gain.ratio or 0.0) >= 0.98]
+    if not enough or not (_idles(case) or _crowds(case)):
+        return None
+    count, gain = _with_a_spare(enough[0], now, tried)
+    return (count, gain) if count <= 0.75 * now else None
 
 
 def _with_a_spare(count: int, now: int, tried: list[tuple[int, Gain]]) -> tuple[int, Gain]:

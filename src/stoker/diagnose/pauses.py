@@ -91,9 +91,7 @@ def spawn_cost(case: Case) -> Finding | None:
 
 
 def _pause_evidence(case: Case) -> Evidence:
-    pauses = [
-        (each.pause_s or 0.0) - (each.pause_other_s or 0.0) for each in case.times.later_epochs
-    ]
+    pauses = [case.times.paused_s(each) for each in case.times.later_epochs]
     return Evidence(
         name="pause between epochs",
         value=case.times.pause_s,

@@ -68,6 +68,7 @@ def _epoch(
         pause_s=pause,
         pause_other_s=other,
         step_s=float(inner.mean()) if len(inner) else None,
+        steps_s=float(own.wait.sum() + np.nansum(own.gap)),
     )
 
 

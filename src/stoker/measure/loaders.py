@@ -100,8 +100,10 @@ def made_of(seen: Seen, number: int, settings: Settings) -> Made:
 
 def _stages(made: Made, work: Work, transport: Transport) -> tuple[Stage, ...]:
     where = "wait" if made.inline else "worker"
-    rows = float(np.nansum(tasks_of(made.lines("tasks")).rows))
-    batches = rows / made.samples if rows else work.batches
+    tasks = tasks_of(made.lines("tasks"))
+    batches = float(len(tasks)) if len(tasks) else work.batches
+    if made.is_stokers:
+        batches = float(np.nansum(tasks.rows)) / made.samples
     stacks = stacks_of(made.lines("stacks"), where)
     return stages_of(work, transport, calls_of(made.lines("library")), batches, stacks)
 

@@ -132,6 +132,9 @@ class Epoch:
     step_s: float | None = None
     """Mean step, without the first two."""
 
+    steps_s: float = 0.0
+    """All its steps together, without evaluation among them."""
+
     cold: bool = False
     """The first epoch, where its loading was clearly slower than in the next one."""
 
@@ -288,6 +291,11 @@ class Loader:
     """In the order of a batch's life; those that took nothing are absent."""
 
     workers: tuple[Worker, ...] = ()
+
+    @property
+    def waited_s(self) -> float:
+        """In `next()`, over the steps used."""
+        return self.pace.wait_s.mean * self.pace.steps if self.pace else 0.0
 
     @property
     def idle_workers(self) -> int:

@@ -196,6 +196,6 @@ class Summary:
 
     @property
     def training(self) -> Loader | None:
-        """The training loader with the most time in it. None: no loader was iterated."""
+        """The training loader that was waited for most. None: no loader was iterated."""
         iterated = [each for each in self.loaders if each.purpose == "train" and each.epochs]
-        return max(iterated, key=lambda each: each.total_s, default=None)
+        return max(iterated, key=lambda each: (each.waited_s, each.total_s), default=None)

@@ -12,6 +12,8 @@ from stoker.measure.lines import Line, Process
 from stoker.measure.loading import Purpose
 
 Array = NDArray[np.float64]
+# Epochs of fewer steps than this have no inner ones to speak of.
+FEWEST_INNER = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +69,35 @@ def steps_of(trainer: Process, loader: int) -> Steps:
         rebuild=rebuild,
         pin=pin,
     )
-    return selected(made, np.argsort(t, kind="stable"))
+    in_order = selected(made, np.argsort(t, kind="stable"))
+    return with_whole_gaps(trainer, loader, in_order) if begin_epochs(in_order) else in_order
+
+
+def begin_epochs(steps: Steps) -> bool:
+    """Whether nearly every step begins an epoch: `next(iter(loader))`, or tiny datasets."""
+    epochs = len(set(steps.epoch.tolist()))
+    return epochs > 2 and len(steps) < FEWEST_INNER * epochs
+
+
+def with_whole_gaps(trainer: Process, loader: int, steps: Steps) -> Steps:
+    """Such an epoch is over as soon as its iterator is dropped; the loop's own work on its
+    last batch goes on until the next `iter()`, but for the time that workers took to end."""
+    begins = sorted(
+        float(each["t"]) for each in trainer.of("iter") if each.get("loader") == loader
+    )
+    ended = [each for each in trainer.of("shutdown") if each.get("loader") == loader]
+    gap = steps.gap.copy()
+    for number in range(len(steps)):
+        returned = float(steps.t[number] + steps.wait[number])
+        begin = next((each for each in begins if each >= returned), None)
+        last = number + 1 == len(steps) or steps.epoch[number + 1] != steps.epoch[number]
+        if begin is None or not last:
+            continue
+        inside = sum(
+            float(each["s"]) for each in ended if returned <= float(each["t"]) <= begin
+        )
+        gap[number] = max(0.0, begin - returned - inside)
+    return replace(steps, gap=gap)
 
 
 def selected(steps: Steps, which: NDArray[np.int64] | NDArray[np.bool_]) -> Steps:

@@ -61,7 +61,7 @@ def _summary(
         for each in sorted(steps)
     )
     training = [each for each in loaders if each.purpose == "train" and each.epochs]
-    main = max(training, key=lambda each: each.total_s, default=None)
+    main = max(training, key=lambda each: (each.waited_s, each.total_s), default=None)
     main_steps = _counted(main, steps)
     begin, end = window(main_steps, trainer)
     ceiling = [rate_ for line in trainer.of("ceiling") for rate_ in line["samples_per_s"]]

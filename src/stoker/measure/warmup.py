@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stoker.measure.steps import Steps, selected
+from stoker.measure.steps import Steps, begin_epochs, selected
 
 # A first epoch so much slower in its waits than the second was reading a cold disk.
 COLD = 1.3
 # A first step that took so many times the later ones was compiling or searching.
 SLOW_START = 3.0
 LONGEST_WARMUP = 0.25
-FEWEST_INNER = 3
 
 
 def is_cold(steps: Steps) -> bool:
@@ -34,12 +33,6 @@ def _inner(steps: Steps, epoch: int) -> Steps:
     return selected(steps, (steps.epoch == epoch) & (steps.number >= 2))
 
 
-def has_no_inner_steps(steps: Steps) -> bool:
-    """Whether nearly every step begins an epoch: `next(iter(loader))`, or tiny datasets."""
-    epochs = len(set(steps.epoch.tolist()))
-    return epochs > 2 and len(steps) < FEWEST_INNER * epochs
-
-
 def used(steps: Steps, workers: int, ahead: int) -> NDArray[np.bool_]:
     """The steps to count.
 
@@ -49,7 +42,7 @@ def used(steps: Steps, workers: int, ahead: int) -> NDArray[np.bool_]:
     meanwhile.
     """
     count: NDArray[np.bool_] = ~np.isnan(steps.gap)
-    if has_no_inner_steps(steps):
+    if begin_epochs(steps):
         return np.asarray(count & (steps.epoch > steps.epoch.min()))
     for epoch in sorted({int(each) for each in steps.epoch}):
         mine = steps.epoch == epoch

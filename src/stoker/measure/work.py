@@ -82,6 +82,11 @@ class Made:
     """In a batch."""
 
     @property
+    def is_stokers(self) -> bool:
+        """Whether a task is a part of a batch; torch's is a whole one."""
+        return any(each.run.get("engine") == "stoker" for each in self.makers)
+
+    @property
     def inline(self) -> bool:
         return not self.makers
 
@@ -99,8 +104,9 @@ def work_of(made: Made, steps: Steps, threads: int | None) -> Work | None:
         tasks = every
     if not len(tasks):
         return _from_waits(made, steps)
-    wall, cpu, runq = (tasks.a_batch(name, made.samples) for name in ("wall", "cpu", "runq"))
-    scale = made.samples / max(1.0, float(np.nanmean(tasks.rows)))
+    samples = made.samples if made.is_stokers else float(np.nanmean(tasks.rows))
+    wall, cpu, runq = (tasks.a_batch(name, samples) for name in ("wall", "cpu", "runq"))
+    scale = samples / max(1.0, float(np.nanmean(tasks.rows)))
     walls = tasks.wall * scale
     batch = spread(thinned(walls[~np.isnan(walls)]))
     if batch is None or wall is None:
@@ -119,9 +125,9 @@ def work_of(made: Made, steps: Steps, threads: int | None) -> Work | None:
         cpu_s=cpu,
         runq_s=runq,
         idle_s=idle,
-        fetch_s=tasks.a_batch("fetch", made.samples),
-        collate_s=tasks.a_batch("collate", made.samples),
-        read_bytes=tasks.a_batch("read", made.samples),
+        fetch_s=tasks.a_batch("fetch", samples),
+        collate_s=tasks.a_batch("collate", samples),
+        read_bytes=tasks.a_batch("read", samples),
         samples_a_batch=made.samples,
         sample_s=spread(single),
         sample_cpu_s=single_cpu,
