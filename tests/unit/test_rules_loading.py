@@ -169,13 +169,3 @@ def test_of_equal_gains_the_setting_comes_before_the_rewrite() -> None:
     story = Story(workers=2, cpu_s=0.005, idle_s=0.2, compute_s=0.05)
     codes = [each.code for each in diagnosis_of(story).findings]
     assert codes.index(Code.WORKERS_TOO_FEW) < codes.index(Code.SLOW_STORAGE)
-
-
-def test_shrinking_counts_with_the_decoding_that_made_it_necessary() -> None:
-    calls = {
-        "decode:PIL.ImageFile.load": (0.18, 0.18),
-        "augment:PIL.Image.resize": (0.2, 0.2),
-    }
-    story = replace(SLOW, calls=calls, machine={"cpus": 2, "cpus_host": 2})
-    codes = [each.code for each in diagnosis_of(story).findings]
-    assert codes.index(Code.SLOW_DECODE) < codes.index(Code.SLOW_AUGMENT)

@@ -163,6 +163,21 @@ def test_the_pause_between_epochs_has_its_parts() -> None:
     assert second.pause_s == pytest.approx(0.8 + 0.01, abs=0.02)
 
 
+def test_the_end_of_workers_is_no_compute_but_part_of_the_pause() -> None:
+    story = replace(PLAIN, epochs=3, steps=40, pause_s=0.5, first_wait_s=0.3)
+    lines = story.processes()
+    ended = [line for line in lines[0] if line["e"] == "epoch_end"]
+    for line in ended:
+        line["t"] += 0.009
+        lines[0].append({"e": "shutdown", "loader": 0, "t": line["t"] - 0.009, "s": 0.0089})
+    loader = summarize(lines).training
+    assert loader is not None
+    assert loader.pace is not None
+    assert loader.pace.compute_s.largest == pytest.approx(story.compute_s)
+    assert loader.epochs[1].shutdown_s == pytest.approx(0.0089)
+    assert loader.epochs[1].pause_other_s == pytest.approx(0.0, abs=0.002)
+
+
 def test_of_several_ranks_the_one_that_waits_longest_is_shown() -> None:
     slow = replace(PLAIN, rank=1, world=2, idle_s=1.0)
     summary = summary_of(replace(PLAIN, world=2), slow)

@@ -42,7 +42,8 @@ class Remedy:
 DECODE = Remedy(
     code=Code.SLOW_DECODE,
     doing="decoding",
-    removed=0.8,
+    # PIL 2.20 ms, simplejpeg 0.71 ms for the same picture, measured here.
+    removed=0.68,
     text="decode with a faster library (simplejpeg or cv2 for JPEG, orjson for JSON), "
     "or store "
     "the data decoded and at the size that is used",
@@ -64,28 +65,10 @@ AUGMENT = Remedy(
     "beforehand where it is not random",
     risk="random numbers are drawn in another order",
 )
-# Calls that a decoder which reads at a smaller scale makes cheap, too.
-SHRINKING = {"resize", "thumbnail", "reduce"}
 
 
 def slow_decode(case: Case) -> Finding | None:
-    """Decoding, with the shrinking of what was decoded too large."""
-    stage, augment = case.stage("decode"), case.stage("augment")
-    if stage is None:
-        return None
-    shrinking = {
-        call: s
-        for call, s in (augment.calls if augment else {}).items()
-        if call.rpartition(".")[2] in SHRINKING
-    }
-    more = min(sum(shrinking.values()), augment.s if augment else 0.0)
-    whole = replace(
-        stage,
-        s=stage.s + more,
-        what=(*stage.what, *shrinking),
-        calls={**stage.calls, **shrinking},
-    )
-    return _slow(case, whole, DECODE)
+    return _computing(case, "decode", DECODE)
 
 
 def slow_decompress(case: Case) -> Finding | None:

@@ -30,7 +30,7 @@ def epochs_of(trainer: Process, loader: int, steps: Steps) -> tuple[Epoch, ...]:
         ended = ends.get(number)
         end = float(ended["t"]) if ended else float(own.end.max())
         made.append(_epoch(own, begun, ended, last_end, end))
-        last_end = end
+        last_end = float(own.end.max()) if len(own) and ended else end
     made = [_with_shutdown(each, shutdowns) for each in made]
     if cold and made:
         made[0] = replace(made[0], cold=True)

@@ -14,6 +14,8 @@ from stoker.measure.loading import Purpose
 Array = NDArray[np.float64]
 # Epochs of fewer steps than this have no inner ones to speak of.
 FEWEST_INNER = 3
+# From the end of the workers to the line that the epoch is over.
+SAYING_S = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,7 +128,7 @@ def _gaps(
 ) -> Array:
     """From each return of `next()` to its next call in the epoch, or to the epoch's end."""
     gaps = np.full(len(t), np.nan)
-    ends = epoch_ends(trainer, loader)
+    ends = _without_shutdown(trainer, loader, epoch_ends(trainer, loader))
     order = np.argsort(t, kind="stable")
     for here, after in zip(order, [*order[1:], None], strict=True) if len(order) else ():
         returned = t[here] + wait[here]
@@ -135,6 +137,20 @@ def _gaps(
         elif int(epoch[here]) in ends:
             gaps[here] = max(0.0, ends[int(epoch[here])] - returned)
     return gaps
+
+
+def _without_shutdown(
+    trainer: Process, loader: int, ends: Mapping[int, float]
+) -> dict[int, float]:
+    """The last `next()` of an epoch ends its workers before it says that it is over."""
+    found = dict(ends)
+    for line in trainer.of("shutdown"):
+        begun = float(line["t"])
+        over = begun + float(line["s"])
+        for epoch, end in ends.items():
+            if line.get("loader") == loader and begun <= end <= over + SAYING_S:
+                found[epoch] = min(found[epoch], begun)
+    return found
 
 
 def epoch_ends(trainer: Process, loader: int) -> dict[int, float]:
