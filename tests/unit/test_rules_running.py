@@ -35,6 +35,7 @@ CLAMPED = {
     "line": 7,
     "kind": "clamped",
 }
+WRITTEN = {"kind": "hard-coded", "expression": "2", "source": None}
 HANDLES = {"dataset_facts": {"open_handles": ["h5py.File"]}}
 
 CASES: dict[Code, tuple[tuple[Story, ...], tuple[Story, ...]]] = {
@@ -185,3 +186,26 @@ def test_a_link_that_is_full_is_not_cured_by_more_who_share_it() -> None:
     assert codes[0] is Code.SLOW_STORAGE
     assert Code.WORKERS_TOO_FEW not in codes
     assert found(Code.WORKERS_TOO_FEW, full)
+
+
+@pytest.mark.parametrize(
+    ("origin", "text", "edits"),
+    [
+        (None, "num_workers=8", ["train.py:12"]),
+        ({"kind": "same"}, "num_workers=8 (--num-workers 8)", []),
+        (
+            {"kind": "hard-coded", "expression": "2", "source": None},
+            "num_workers=8",
+            ["train.py:7"],
+        ),
+    ],
+    ids=["written nowhere", "from the command line", "written in a line"],
+)
+def test_a_setting_is_changed_where_it_is_made(
+    origin: dict[str, object] | None, text: str, edits: list[str]
+) -> None:
+    origins = [{**CLAMPED, **origin}] if origin else []
+    story = Story(workers=2, cpu_s=0.8, compute_s=0.05, loader={"origins": origins})
+    cure = fires(Code.WORKERS_TOO_FEW, story).cure
+    assert cure.text == text
+    assert [str(each.place) for each in cure.edits] == edits

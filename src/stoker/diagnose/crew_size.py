@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 
 from stoker.diagnose.case import Case, is_worth
+from stoker.diagnose.changes import setting_cure
 from stoker.diagnose.criteria import fed, memory_below, throughput
 from stoker.diagnose.evidence import making_evidence
 from stoker.diagnose.finding import (
     Code,
-    Cure,
     Effort,
     Evidence,
     Finding,
@@ -124,12 +124,7 @@ def workers_too_few(case: Case) -> Finding | None:
         f"more of it at the same time.".capitalize(),
         evidence=making_evidence(case),
         cause=_why_more(case),
-        cure=Cure(
-            text=f"num_workers={count}",
-            settings=worker_settings(case, count),
-            loader=case.loader.loader,
-            place=case.loader.made_at,
-        ),
+        cure=setting_cure(case, worker_settings(case, count)),
         gain=gain,
         risk=_memory_risk(case, count),
         effort=Effort.NOW,
@@ -178,12 +173,7 @@ def workers_too_many(case: Case) -> Finding | None:
         f"{now}{memory}.",
         evidence=(*_busy_evidence(case), *making_evidence(case)[:2]),
         cause=_why_fewer(case),
-        cure=Cure(
-            text=f"num_workers={count}",
-            settings={"num_workers": count},
-            loader=case.loader.loader,
-            place=case.loader.made_at,
-        ),
+        cure=setting_cure(case, {"num_workers": count}),
         gain=gain,
         risk="",
         effort=Effort.NOW,

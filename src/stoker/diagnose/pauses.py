@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stoker.diagnose.case import Case, is_worth
+from stoker.diagnose.changes import setting_cure
 from stoker.diagnose.criteria import first_batch_below, pause_below, throughput
 from stoker.diagnose.finding import (
     Basis,
@@ -76,12 +77,10 @@ def spawn_cost(case: Case) -> Finding | None:
             ),
         ),
         cause="A spawned worker imports everything again and unpickles the dataset.",
-        cure=Cure(
-            text="persistent_workers=True"
-            + (", or the context fork" if not case.on_gpu else ""),
-            settings={"persistent_workers": True},
-            loader=case.loader.loader,
-            place=case.loader.made_at,
+        cure=setting_cure(
+            case,
+            {"persistent_workers": True},
+            "persistent_workers=True" + ("" if case.on_gpu else ", or the context fork"),
         ),
         gain=gain,
         risk="changes to the dataset between epochs are no longer seen by the workers",
@@ -142,12 +141,7 @@ def epoch_pause(case: Case) -> Finding | None:
             Evidence(name="an epoch", value=case.times.steps_an_epoch, unit="steps"),
         ),
         cause=_pause_cause(case, by_sampler, keeps),
-        cure=Cure(
-            text=text,
-            settings=settings,
-            loader=case.loader.loader,
-            place=case.loader.made_at,
-        ),
+        cure=setting_cure(case, settings, text),
         gain=gain,
         risk="changes to the dataset between epochs are no longer seen by the workers"
         if keeps

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from stoker.diagnose.case import Case, is_worth
+from stoker.diagnose.changes import setting_cure
 from stoker.diagnose.crew_size import with_workers
 from stoker.diagnose.criteria import fed, gpu_used, throughput
 from stoker.diagnose.evidence import making_evidence
@@ -176,12 +177,7 @@ def fixed_cost_s(case: Case) -> float | None:
 
 
 def _larger_batch(case: Case, batch: int) -> Cure:
-    return Cure(
-        text=f"batch_size={batch}",
-        settings={"batch_size": batch},
-        loader=case.loader.loader,
-        place=case.loader.made_at,
-    )
+    return setting_cure(case, {"batch_size": batch})
 
 
 def _gpu_half_empty(case: Case) -> Finding | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stoker.diagnose.case import Case, is_worth
+from stoker.diagnose.changes import setting_cure
 from stoker.diagnose.criteria import fed, gpu_used, throughput
 from stoker.diagnose.evidence import COLLATE_BYTES_A_S, making_evidence, making_s
 from stoker.diagnose.finding import (
@@ -147,12 +148,10 @@ def pin_thread_bound(case: Case) -> Finding | None:
         ),
         cause="With pin_memory=True torch copies every batch once more, in one thread of the "
         "trainer.",
-        cure=Cure(
-            text="pin_memory=False, or stoker.DataLoader, whose workers write into "
-            "pinned memory",
-            settings={"pin_memory": False},
-            loader=case.loader.loader,
-            place=case.loader.made_at,
+        cure=setting_cure(
+            case,
+            {"pin_memory": False},
+            "pin_memory=False, or stoker.DataLoader, whose workers write into pinned memory",
         ),
         gain=gain,
         risk="copies to the GPU no longer overlap with computing",
@@ -176,11 +175,8 @@ def pin_missing(case: Case) -> Finding | None:
         "the loop stands still for it.",
         evidence=held,
         cause="pin_memory=False",
-        cure=Cure(
-            text="pin_memory=True, and .to(device, non_blocking=True)",
-            settings={"pin_memory": True},
-            loader=case.loader.loader,
-            place=case.loader.made_at,
+        cure=setting_cure(
+            case, {"pin_memory": True}, "pin_memory=True, and .to(device, non_blocking=True)"
         ),
         gain=Gain(basis=Basis.UNKNOWN),
         risk="pinned memory cannot be swapped out",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stoker.diagnose.case import Case, is_worth
+from stoker.diagnose.changes import setting_cure
 from stoker.diagnose.crew_size import MARGIN
 from stoker.diagnose.criteria import fed, throughput
 from stoker.diagnose.evidence import making_evidence
@@ -46,12 +47,7 @@ def prefetch_too_small(case: Case) -> Finding | None:
         cause="The cost of a batch varies"
         + (f" (90 % within {seconds(work.wall_s.p90)})" if work else "")
         + ", and torch hands batches out in order.",
-        cure=Cure(
-            text=f"prefetch_factor={depth}",
-            settings={"prefetch_factor": depth},
-            loader=case.loader.loader,
-            place=case.loader.made_at,
-        ),
+        cure=setting_cure(case, {"prefetch_factor": depth}),
         gain=gain,
         risk=f"about {size(more)} more shared memory" if more else "more shared memory",
         effort=Effort.NOW,
