@@ -53,7 +53,7 @@ class Seeder:
         """
         while True:
             if self._torch in self._watched:
-                self._torch.seed(seed)
+                self._torch.show(seed)
             for stream in self._watched:
                 stream.mark()
             try:
@@ -119,4 +119,5 @@ class Seeder:
 
     def _watch(self, streams: list[Stream]) -> None:
         self._watched = streams
+        self._torch.is_only_watched = self._torch in streams
         self._seeded = [stream for stream in self._all if stream not in streams]

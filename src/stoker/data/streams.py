@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import random
+import struct
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +19,14 @@ import numpy.random  # numpy imports it at its first use: better here than in ea
 import torch
 
 MT_WORDS = 624
+
+# torch's: the seed, how many words are left, whether it was seeded, the next word; the words;
+# the halves of pairs of normal numbers. `get_state` shows each word in 8 bytes.
+_SEED = struct.Struct("<Q")
+_TORCH_HEADER = 20
+_TORCH_STATE = 8 + 12 + 4 * MT_WORDS + 28
+_TORCH_WORDS = slice(24, 24 + 8 * MT_WORDS)
+_TORCH_SEARCHED = 160 + 4 * MT_WORDS
 
 
 class Stream(Protocol):
@@ -36,17 +47,18 @@ class Stream(Protocol):
 
 
 class RawState:
-    """The memory of a Mersenne Twister: 624 words and its position."""
+    """The memory of a Mersenne Twister: 624 words and what stands beside them."""
 
-    def __init__(self, address: int) -> None:
-        self._bytes = (ctypes.c_ubyte * (4 * (MT_WORDS + 1))).from_address(address)
+    def __init__(self, address: int, size_bytes: int = 4 * (MT_WORDS + 1)) -> None:
+        self._bytes = (ctypes.c_ubyte * size_bytes).from_address(address)
         self._view = memoryview(self._bytes).cast("B")
 
     def read(self) -> bytes:
         return self._view.tobytes()
 
     def write(self, content: bytes) -> None:
-        self._view[:] = content
+        """Over the beginning, as much as is given."""
+        self._view[: len(content)] = content
 
 
 def raw_python_state(generator: random.Random) -> RawState | None:
@@ -143,24 +155,77 @@ class NumpyStream:
 
 
 class TorchStream:
-    """torch's default generator on the CPU."""
+    """torch's default generator on the CPU.
+
+    Its memory is only looked at, and written where it was merely watched: torch's own
+    functions hold its lock while they draw.
+    """
 
     watchable = True
 
     def __init__(self) -> None:
-        self._marked = torch.empty(0, dtype=torch.uint8)
+        self._generator = torch.default_generator
+        self._raw = raw_torch_state(self._generator)
+        self._marked: bytes | torch.Tensor = b""
+        self.is_only_watched = False
 
     def seed(self, key: int) -> None:
-        torch.default_generator.manual_seed(key)
+        self._generator.manual_seed(key)
+
+    def show(self, seed: int) -> None:
+        """Have `torch.initial_seed()` tell `seed`; what is drawn does not follow from it."""
+        if self._raw is None:
+            self._generator.manual_seed(seed)
+        else:
+            self._raw.write(_SEED.pack(seed))
 
     def mark(self) -> None:
-        self._marked = torch.default_generator.get_state()
+        self._marked = self._state()
 
     def moved(self) -> bool:
-        return not torch.equal(torch.default_generator.get_state(), self._marked)
+        now = self._state()
+        if isinstance(now, bytes):
+            return now != self._marked
+        assert isinstance(self._marked, torch.Tensor)
+        return not torch.equal(now, self._marked)
 
     def save(self) -> Any:
-        return torch.default_generator.get_state()
+        return self._state() if self.is_only_watched else self._generator.get_state()
 
     def restore(self, saved: Any) -> None:
-        torch.default_generator.set_state(saved)
+        if isinstance(saved, torch.Tensor):
+            self._generator.set_state(saved)
+        elif self._raw is not None and self._raw.read() != saved:
+            self._raw.write(saved)
+
+    def _state(self) -> bytes | torch.Tensor:
+        return self._generator.get_state() if self._raw is None else self._raw.read()
+
+
+def raw_torch_state(generator: torch.Generator) -> RawState | None:
+    """Where torch keeps the state of `generator`; None if it is not where we think.
+
+    Tried on a generator of ours: its words must be found, a number that was kept back must
+    show when it is taken (small normal draws come in pairs), and bytes put back must bring
+    the whole state back.
+    """
+    tried = torch.Generator()
+    address: Callable[[torch.Generator], int] = attrgetter("_cdata")
+    near = RawState(address(tried), _TORCH_SEARCHED)
+    words = tried.get_state().numpy()[_TORCH_WORDS].view(np.uint64).astype(np.uint32)
+    start = near.read().find(words.tobytes()) - _TORCH_HEADER
+    if start < 0:
+        return None
+    raw = RawState(address(tried) + start, _TORCH_STATE)
+    if _SEED.unpack_from(raw.read())[0] != tried.initial_seed():
+        return None
+    looks, states = [], []
+    for _ in range(3):
+        looks.append(raw.read())
+        states.append(tried.get_state())
+        torch.randn(1, generator=tried)
+    raw.write(looks[1])
+    came_back = torch.equal(tried.get_state(), states[1])
+    if len(set(looks)) < 3 or not came_back:
+        return None
+    return RawState(address(generator) + start, _TORCH_STATE)
