@@ -54,7 +54,7 @@ def main() -> int:
             continue
         if time.monotonic() > until:
             return 0
-        facts = attempt(step, replace(case, seconds=case.seconds * options.pace), options)
+        facts = attempt(step, at_pace(case, options.pace), options)
         if options.more:
             facts = together(case, earlier, facts)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--only", type=lambda text: text.split(","), default=[])
     parser.add_argument("--rounds", type=int, default=3, help="of truth")
     parser.add_argument("--pairs", type=int, default=6, help="of predict")
-    parser.add_argument("--pace", type=float, default=1.0, help="of the manifest's seconds")
+    parser.add_argument("--pace", type=float, default=1.0, help="times the manifest's seconds")
     parser.add_argument("--more", action="store_true", help="more rounds to what is kept")
     parser.add_argument(
         "--portion-s", type=float, default=1e9, help="no script is begun after so long"
@@ -82,6 +82,10 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=temporary / "stoker-diagnosis-work")
     parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()
+
+
+def at_pace(case: Case, pace: float) -> Case:
+    return replace(case, seconds=case.seconds * pace, warmup_s=case.warmup_s * pace)
 
 
 def attempt(
