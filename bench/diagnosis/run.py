@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 import tempfile
 import time
@@ -203,15 +204,17 @@ def keep(work: Path, folder: Path) -> list[Path]:
     return written
 
 
-def shortened(case: Case, report: Facts) -> Facts:
-    """The diagnosis without the summary, which is long."""
-    if "skipped" in report:
-        return report
-    return {"planted": case.planted, "diagnosis": report["diagnosis"]}
+def shortened(case: Case, said: Facts) -> Facts:
+    """The diagnosis without the summary, which is long, and without this machine's folders."""
+    if "skipped" in said:
+        return said
+    diagnosis = re.sub(r"/[^\"]*?/diagnosis-\w+/", "", json.dumps(said["diagnosis"]))
+    return {"planted": case.planted, "diagnosis": json.loads(diagnosis)}
 
 
 def write(folder: Path, stem: str, facts: Facts, page: list[str]) -> list[Path]:
     """The result as .json and .md; one that is there gets a number beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
     number, name = 1, stem
     while (folder / f"{name}.json").exists():
         number += 1
