@@ -27,7 +27,7 @@ from tests.run.running import (
 ABOUT_ITSELF = """
 import os, pickle, sys
 class Mine: pass
-print(__name__, __file__, __spec__, sys.argv, sys.path, sys.flags)
+print(__name__, __file__, __spec__ and __spec__.name, sys.argv, sys.path, sys.flags)
 print(sorted(name for name in os.environ if name.startswith(("STOKER", "PYTHON"))))
 print(os.environ["PYTHONPATH"], pickle.dumps(Mine()), sys.excepthook is sys.__excepthook__)
 import threading

@@ -20,8 +20,10 @@ from typing import Any
 
 INTERVAL_S = 0.02
 MAX_DEPTH = 64
+SAY_S = 10.0
 SIGEV_THREAD_ID = 4
 TIMER_ABSTIME = 1
+FETCHER = os.path.join("torch", "utils", "data", "_utils", "fetch.py")
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 Stack = tuple[tuple[CodeType, int], ...]
@@ -55,6 +57,7 @@ class StackSampler:
         self._signal = 0
         self._began_s = 0.0
         self._ticks = 0
+        self._due_s = 0.0
         self._thread: threading.Thread | None = None
         self._target = 0
         self._stops = threading.Event()
@@ -67,6 +70,7 @@ class StackSampler:
         """Sample this thread from now on. `where` names what it does; None: nothing of
         interest."""
         self._began_s = time.monotonic()
+        self._due_s = self._began_s + SAY_S
         self._target = threading.get_ident()
         try:
             self._start_timer()
@@ -133,7 +137,12 @@ class StackSampler:
         self._stacks[key] = self._stacks.get(key, 0) + weight
 
     def drain(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What was seen since it was last asked."""
+        """What was seen in the last `SAY_S`, or until it was stopped: the same stacks come
+        again and again, and each is long."""
+        now_s = time.monotonic()
+        if now_s < self._due_s and not self._stops.is_set():
+            return
+        self._due_s = now_s + SAY_S
         taken, self._stacks = self._stacks, {}
         lines: dict[str, dict[str, int]] = {}
         for (where, stack), count in taken.items():
@@ -153,10 +162,16 @@ class StackSampler:
 
 
 def as_text(stack: Stack) -> str:
-    """Outermost first, `file:line:function`; frames of ours are left out."""
+    """Outermost first, `file:line:function`; frames of ours, and those around the reading
+    of a sample, are left out."""
+    inner = stack
+    for at, (code, _) in enumerate(stack):
+        if code.co_filename.endswith(FETCHER):
+            inner = stack[:at]  # what is around it is the same for every sample
+            break
     frames = [
         f"{code.co_filename}:{line}:{code.co_qualname}"
-        for code, line in reversed(stack)
+        for code, line in reversed(inner or stack)
         if not code.co_filename.startswith(OURS)
     ]
     return ";".join(frames)

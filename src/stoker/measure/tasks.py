@@ -19,6 +19,10 @@ GROUP_S = 0.005
 SAMPLE_COST_S = 1.5e-6
 """Timing one sample."""
 
+THINNING = ((200_000, 100), (20_000, 10))
+"""After so many timed samples, those of one task in so many are timed: a run of weeks
+does not fill the disk."""
+
 SAMPLE_SHARE = 0.0015
 """At most this share of a sample's time goes to timing it."""
 
@@ -44,6 +48,9 @@ class TaskMeter:
         self._group_from: Counts | None = None
         self._group_s = 0.0
         self._every = 1
+        self._samples = 0
+        self.spent_s = 0.0
+        """What measuring has cost."""
         self._until_detailed = 0
         self._sample_s = 0.0
         self._index: list[int] = []
@@ -58,13 +65,16 @@ class TaskMeter:
 
     def begin(self) -> bool:
         """A task begins; whether its samples are to be timed."""
+        entered_s = self._clock()
         self.is_busy = True
         self._library.is_on = True
         if self._group_from is None:
             self._group_from = self._counters.read()
         self.collate_began_s = 0.0
         self._until_detailed -= 1
-        self._begun.append(self._clock())
+        now_s = self._clock()
+        self._begun.append(now_s)
+        self.spent_s += now_s - entered_s
         if self._until_detailed > 0:
             return False
         self._until_detailed = self._every
@@ -88,9 +98,12 @@ class TaskMeter:
             self._pace((collated_at - began_s) / rows)
         if self._group_s >= GROUP_S:
             self._close_group()
+        self.spent_s += self._clock() - now_s
 
     def add_sample(self, index: int, wall_s: float, cpu_s: float) -> None:
         """A sample of the task under way was read."""
+        self._samples += 1
+        self.spent_s += SAMPLE_COST_S
         self._index.append(index)
         self._us.append(round(wall_s * 1e6))
         self._cpu_us.append(round(cpu_s * 1e6))
@@ -99,7 +112,8 @@ class TaskMeter:
         """Time samples in one task of so many that it costs next to nothing."""
         self._sample_s += 0.1 * (sample_s - self._sample_s) if self._sample_s else sample_s
         wanted = SAMPLE_COST_S / (SAMPLE_SHARE * max(self._sample_s, 1e-9))
-        self._every = max(1, min(1000, round(wanted)))
+        thinned = next((every for many, every in THINNING if self._samples > many), 1)
+        self._every = max(1, min(1000, round(wanted)), thinned)
 
     def _close_group(self) -> None:
         """Share out what the counters say among the tasks of the group, by wall time."""

@@ -38,6 +38,7 @@ def hook_torch(module: Any, hooks: Loaders) -> None:
 def hook_torchdata(module: Any, hooks: Loaders) -> None:
     """`module` is `torchdata.stateful_dataloader.stateful_dataloader`: loops of its own."""
     hook_class(module.StatefulDataLoader, hooks)
+    hook_constructor(module.StatefulDataLoader, hooks)
     hook_shutdown(module._StatefulMultiProcessingDataLoaderIter, hooks)
     module._worker_loop = WatchedLoop(
         "torchdata.stateful_dataloader.worker", "_worker_loop", hooks.worker_settings
@@ -88,6 +89,7 @@ def hook_next(cls: Any, hooks: Loaders, ready_in: Callable[[Any], int | None]) -
                 hide_frame(error)
                 raise
         probe.tick(clock())
+        entered_s = clock()
         if stop.is_wanted:
             again = stop.before_step(self)
             if again is not None:
@@ -118,6 +120,7 @@ def hook_next(cls: Any, hooks: Loaders, ready_in: Callable[[Any], int | None]) -
         stop.steps += 1
         if stop.keeps_batch:
             stop.last = (self, batch, steps.last_size)
+        hooks.spent_s += began_s - entered_s + clock() - arrived_s
         return batch
 
     cls.__next__ = __next__

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from stoker.measure.stacks import StackSampler
 from stoker.measure.tasks import TaskMeter
 from stoker.run.describe import LoaderFacts, describe
-from stoker.run.gpu import GpuWatch
 from stoker.run.frames import maker_of, place_of, users_frame
+from stoker.run.gpu import GpuWatch
 from stoker.run.steps import EpochSteps
 from stoker.run.stop import Stop
 from stoker.run.transport import Receiving
@@ -72,9 +72,12 @@ class Loaders:
         self._meters: dict[int, TaskMeter] = {}
         self.gpu: GpuWatch | None = None
         """There once the script has used CUDA."""
+        self.spent_s = 0.0
+        """What watching has cost in `next()`, without flushing."""
         self.arrived_s = 0.0
         """When the last batch came, until its backward pass begins."""
         self._stacks: StackSampler | None = None
+        watch.at_end.append(self.end)
         self.probe.add("steps", self._drain)
 
     def made(self, loader: Any, frame: FrameType | None) -> None:
@@ -220,6 +223,16 @@ class Loaders:
             if hasattr(iterator, "_shutdown_workers"):
                 iterator._shutdown_workers()
 
+    def _end_stacks(self) -> None:
+        if self._stacks is not None:
+            self._stacks.stop()
+            self.probe.spent_s += self._stacks.spent_s
+
+    def end(self) -> None:
+        """Say what it has cost."""
+        self.probe.spent_s += self.spent_s
+        self.probe.spent_s += sum(meter.spent_s for meter in self._meters.values())
+
     def _begin_gpu(self) -> None:
         cuda = sys.modules["torch"].cuda
         if cuda.is_initialized():
@@ -234,7 +247,7 @@ class Loaders:
             return
         self._stacks = StackSampler(lambda: "wait" if self.current else "step")
         self._stacks.start()
-        self._watch.at_end.append(self._stacks.stop)
+        self._watch.at_end.append(self._end_stacks)
         self.probe.add("stacks", self._stacks.drain)
 
     def shut_down(self, iterator: Any, began_s: float) -> None:

@@ -28,6 +28,8 @@ from stoker.run.settings import Ranks, Settings
 
 POLL_S = 2.0
 FIRST_POLL_S = 0.25
+LATER_S = 600.0
+LATER_POLL_S = 10.0
 VERDICT_S = 50.0
 """The verdict so far comes this long after the start."""
 
@@ -113,20 +115,21 @@ class Poller:
         verdict_due_s = time.monotonic() + VERDICT_S if self._speaks else float("inf")
         self._begin_gpus()
         asked = self._socket.fileno()
-        pause_s = FIRST_POLL_S
+        began_s, pause_s = time.monotonic(), FIRST_POLL_S
         waits = [asked] if gone is None else [asked, gone]
         while True:
             ready, _, _ = select.select(waits, [], [], pause_s)
-            pause_s = min(POLL_S, 2 * pause_s)
+            age_s = time.monotonic() - began_s
+            pause_s = LATER_POLL_S if age_s > LATER_S else min(POLL_S, 2 * pause_s)
             if asked in ready:
                 self._end()
                 return
             if gone in ready or not Path(f"/proc/{self._trainer}").exists():
                 self._end()
                 return
-            began_s = time.process_time()
+            spent_s = time.process_time()
             self._poll()
-            self._spent_s += time.process_time() - began_s
+            self._spent_s += time.process_time() - spent_s
             if time.monotonic() >= verdict_due_s:
                 said = self._voice.say_verdict(self._settings.path)
                 verdict_due_s = float("inf") if said else time.monotonic() + VERDICT_S

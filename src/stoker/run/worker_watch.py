@@ -129,7 +129,7 @@ class WorkerWatch:
         """The worker's loop has ended."""
         self._stacks.stop()
         if self._tasks:
-            self.probe.spent_s += self._stacks.spent_s
+            self.probe.spent_s += self._stacks.spent_s + self._meter.spent_s
             self.probe.close("exit", 0)
 
 
