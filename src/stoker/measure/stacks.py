@@ -52,7 +52,7 @@ class StackSampler:
 
     def __init__(self, where: Callable[[], str | None]) -> None:
         self._where = where
-        self._stacks: dict[tuple[str, Stack], int] = {}
+        self.taken: dict[tuple[str, Stack], int] = {}
         self._timer: ctypes.c_void_p | None = None
         self._signal = 0
         self._began_s = 0.0
@@ -134,7 +134,7 @@ class StackSampler:
             stack.append((frame.f_code, frame.f_lineno))
             frame = frame.f_back
         key = where, tuple(stack)
-        self._stacks[key] = self._stacks.get(key, 0) + weight
+        self.taken[key] = self.taken.get(key, 0) + weight
 
     def drain(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """What was seen in the last `SAY_S`, or until it was stopped: the same stacks come
@@ -143,7 +143,7 @@ class StackSampler:
         if now_s < self._due_s and not self._stops.is_set():
             return
         self._due_s = now_s + SAY_S
-        taken, self._stacks = self._stacks, {}
+        taken, self.taken = self.taken, {}
         lines: dict[str, dict[str, int]] = {}
         for (where, stack), count in taken.items():
             text = as_text(stack)
