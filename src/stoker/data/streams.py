@@ -8,10 +8,9 @@ what it was, and one that a dataset does not draw from is not seeded.
 from __future__ import annotations
 
 import ctypes
+import functools
 import random
 import struct
-from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -203,20 +202,26 @@ class TorchStream:
 
 
 def raw_torch_state(generator: torch.Generator) -> RawState | None:
-    """Where torch keeps the state of `generator`; None if it is not where we think.
+    """Where torch keeps the state of `generator`; None if it is not where we think."""
+    offset = _torch_offset()
+    return None if offset is None else RawState(_address(generator) + offset, _TORCH_STATE)
+
+
+@functools.cache
+def _torch_offset() -> int | None:
+    """How far from its object's start a generator keeps its state.
 
     Tried on a generator of ours: its words must be found, a number that was kept back must
     show when it is taken (small normal draws come in pairs), and bytes put back must bring
     the whole state back.
     """
     tried = torch.Generator()
-    address: Callable[[torch.Generator], int] = attrgetter("_cdata")
-    near = RawState(address(tried), _TORCH_SEARCHED)
+    near = RawState(_address(tried), _TORCH_SEARCHED)
     words = tried.get_state().numpy()[_TORCH_WORDS].view(np.uint64).astype(np.uint32)
-    start = near.read().find(words.tobytes()) - _TORCH_HEADER
-    if start < 0:
+    offset = near.read().find(words.tobytes()) - _TORCH_HEADER
+    if offset < 0:
         return None
-    raw = RawState(address(tried) + start, _TORCH_STATE)
+    raw = RawState(_address(tried) + offset, _TORCH_STATE)
     if _SEED.unpack_from(raw.read())[0] != tried.initial_seed():
         return None
     looks, states = [], []
@@ -226,6 +231,9 @@ def raw_torch_state(generator: torch.Generator) -> RawState | None:
         torch.randn(1, generator=tried)
     raw.write(looks[1])
     came_back = torch.equal(tried.get_state(), states[1])
-    if len(set(looks)) < 3 or not came_back:
-        return None
-    return RawState(address(generator) + start, _TORCH_STATE)
+    return offset if len(set(looks)) == 3 and came_back else None
+
+
+def _address(generator: torch.Generator) -> int:
+    address: int = generator._cdata  # type: ignore[attr-defined]  # torch does not declare it
+    return address
