@@ -7,7 +7,7 @@ from stoker.feed.tasks import rows_per_task, window_by_need, window_of_cheap
 from stoker.plan import Plan
 
 MAX_LEASED = 8
-"""Slabs that the loop may hold; beyond that it gets copies (docs/decisions/0006)."""
+"""Slabs that the loop may hold; beyond that it gets copies (docs/decisions/0007)."""
 
 COST_WEIGHT = 0.05
 FORGETTING = 0.995
