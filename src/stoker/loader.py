@@ -192,6 +192,12 @@ def plan_of(loader: TorchDataLoader[Any]) -> Plan:
             f"threads_per_worker={plan.threads_per_worker} reads samples of a batch at the "
             f"same time, but {reason}. Leave it out"
         )
+    theirs = left_to_torch(loader)
+    if theirs is not None and plan.memory_budget_bytes is not None:
+        raise PlanError(
+            f"memory_budget={plan.memory_budget_bytes:,} cannot be kept: torch's own engine "
+            f"makes these batches ({theirs}). Leave it out"
+        )
     return plan
 
 

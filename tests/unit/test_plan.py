@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from torch.utils.data import Dataset, IterableDataset, Subset
+from torch.utils.data.datapipes.iter import IterableWrapper
 
 from stoker import AUTO, DataLoader, PlanError
 from stoker.plan import PREFETCH_NOT_GIVEN, NotGiven, Plan
@@ -82,3 +83,10 @@ def test_threads_are_refused_where_one_sample_is_read_at_a_time(
     loader.threads_per_worker = 2
     with pytest.raises(PlanError, match=says):
         iter(loader)
+
+
+def test_a_budget_that_torchs_engine_would_not_keep_is_refused() -> None:
+    pipe = IterableWrapper(range(4))
+    with pytest.raises(PlanError, match="torch's own engine makes these batches"):
+        DataLoader(pipe, memory_budget=1_000_000)
+    assert [int(batch) for batch in DataLoader(pipe)] == [0, 1, 2, 3]
