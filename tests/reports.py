@@ -20,7 +20,7 @@ from stoker.diagnose.finding import (
 )
 from stoker.measure.facts import Machine, Missing, Origin, Place, Run, Settings
 from stoker.measure.loading import Epoch, Loader, Pace, Spread, Stage
-from stoker.measure.model import Host, Memory, RankPace, Summary
+from stoker.measure.model import Host, Memory, ProcessMemory, RankPace, Summary
 from stoker.reporting.report import Report
 
 CLAMP = Place(file="train.py", line=77, function="make_loader")
@@ -173,6 +173,29 @@ def run(*, ended: str | None = "exit", auto: bool = False) -> Run:
     )
 
 
+def memory(*, private_bytes: int | None) -> Memory:
+    """Of a trainer and a worker; None: their own pages were not told from shared ones."""
+    one = ProcessMemory(
+        pid=1,
+        role="trainer",
+        worker=None,
+        first_bytes=1,
+        peak_bytes=1,
+        last_bytes=1,
+        slope_bytes_per_s=None,
+        slope_low=None,
+        slope_high=None,
+        watched_s=1.0,
+        kind="rss",
+        private_bytes=private_bytes,
+    )
+    return Memory(
+        processes=(one, replace(one, pid=2, role="worker", worker=0)),
+        run_peak_bytes=812_000_000,
+        limit_bytes=4_000_000_000,
+    )
+
+
 def report(
     *findings: Finding,
     num_workers: int = 1,
@@ -182,7 +205,7 @@ def report(
     summary = Summary(
         run=run(),
         loaders=(loader(num_workers, wait_s=wait_s),),
-        memory=Memory(run_peak_bytes=812_000_000, limit_bytes=4_000_000_000),
+        memory=memory(private_bytes=200_000_000),
         host=Host(cpu_share=0.58, own_share=0.55),
     )
     return Report(

@@ -10,6 +10,7 @@ import pytest
 
 from stoker.diagnose.finding import Basis, Edit, Gain
 from stoker.measure.model import Summary
+from stoker.reporting.compare import compare
 from stoker.reporting.paper import in_ascii, plain, show
 from stoker.reporting.report import Report
 from stoker.reporting.text import page
@@ -101,3 +102,14 @@ def test_all_ranks_are_in_one_report() -> None:
     lines = text(reports.on_ranks(3))
     assert all(f"rank {rank}" in lines for rank in range(3))
     assert lines.count("in detail below") == 1
+
+
+def test_memory_whose_shared_pages_count_twice_is_called_a_bound() -> None:
+    report = reports.report()
+    bare = replace(
+        report, summary=replace(report.summary, memory=reports.memory(private_bytes=None))
+    )
+    assert "shared pages counted in each process" in text(bare)
+    assert "shared pages" not in text(report)
+    peaks = [each for each in compare(bare, report).measures if each.name == "peak memory"]
+    assert [(each.before is None, each.after is None) for each in peaks] == [(True, False)]

@@ -135,13 +135,12 @@ def say_ledger(named: list[Path], as_json: bool) -> None:
 
 def say_patch(folders: list[Path]) -> None:
     """The diff on stdout, what is in it on stderr."""
-    from stoker.reporting.cures import edits_of
     from stoker.reporting.patch import make_patch
     from stoker.reporting.reading import read_report
 
     report = read_report(folders[0])
     run = report.summary.run
-    made = make_patch(edits_of(report), Path(run.cwd or "."))
+    made = make_patch(report.edits, Path(run.cwd or "."))
     for line in made.left_out:
         say(f"not in the patch: {line}")
     if not made.diff:

@@ -14,7 +14,9 @@ from enum import StrEnum
 from stoker.diagnose.finding import Finding
 from stoker.measure.facts import Settings
 from stoker.measure.loading import Epoch, Pace, Spread
+from stoker.measure.model import Memory
 from stoker.reporting.report import Report
+from stoker.reporting.surroundings import is_bound
 
 MARGIN = 0.1
 """Two runs of one and the same script came apart by 8 % on a busy machine; the intervals
@@ -171,10 +173,15 @@ def values(report: Report) -> dict[str, tuple[str, Value | None]]:
         "GPU busy": ("share", interval(gpu)),
         "first batch": ("s", once(first_batch_s(epochs[0]) if epochs else None)),
         "longest pause": ("s", once(max(pauses, default=None))),
-        "peak memory": ("bytes", once(summary.memory.run_peak_bytes)),
+        "peak memory": ("bytes", once(peak_bytes(summary.memory))),
         "CPUs busy": ("share", once(summary.host.cpu_share)),
         "by others": ("share", once(others_share(report))),
     }
+
+
+def peak_bytes(memory: Memory) -> int | None:
+    """None where it is only a bound: bounds cannot be held against each other."""
+    return None if is_bound(memory) else memory.run_peak_bytes
 
 
 def others_share(report: Report) -> float | None:

@@ -16,6 +16,7 @@ from stoker.errors import StokerError
 from stoker.measure.model import Summary
 from stoker.reporting.facts import Facts, plain_value
 from stoker.reporting.reading import read_summary
+from stoker.reporting.surroundings import is_bound
 from stoker.reporting.words import counted, number, share, size
 
 PATTERN = "rank-*.jsonl"
@@ -89,7 +90,8 @@ def cells(summary: Summary) -> Iterator[str]:
         spread = pace.samples_per_s
         yield f"{number(spread.mean)} [{number(spread.low)}, {number(spread.high)}]"
         yield share(pace.wait_share)
-    yield "" if memory is None else size(memory)
+    bound = "≤ " if is_bound(summary.memory) else ""
+    yield "" if memory is None else f"{bound}{size(memory)}"
 
 
 def settings_text(summary: Summary) -> str:

@@ -17,13 +17,12 @@ IN_ASCII = str.maketrans(
     {
         "█": "#",
         "░": ".",
-        "─": "-",
-        "━": "-",
         "×": "x",
         "±": "+-",
         "µ": "u",
         "·": "-",
-        "→": "->",
+        "…": "...",
+        "≤": "<=",
     }
 )
 """For terminals and locales without UTF-8: a report must not die of a bar."""

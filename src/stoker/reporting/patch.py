@@ -40,7 +40,7 @@ def make_patch(edits: Iterable[tuple[Finding, Edit]], folder: Path) -> Patch:
     Where two cures change one setting, the one that comes first (more gain) stays.
     """
     by_file: dict[Path, list[tuple[Finding, Edit]]] = {}
-    for finding, edit in edits:
+    for finding, edit in without_rivals(edits):
         path = (folder / edit.place.file).resolve()
         by_file.setdefault(path, []).append((finding, edit))
     root = root_of(list(by_file), folder)
@@ -52,24 +52,27 @@ def make_patch(edits: Iterable[tuple[Finding, Edit]], folder: Path) -> Patch:
             left_out += [f"{edit.place}: {reason(error)}" for _, edit in wanted]
             continue
         text = source
-        for finding, edit in first_of_each(wanted):
+        # From the file's end to its start: what is added below does not move what is above.
+        for finding, edit in sorted(wanted, key=lambda each: -each[1].place.line):
             result = changed(text, edit)
             if isinstance(result, Unchanged):
                 left_out.append(f"{edit.place}: {result.why}")
             else:
                 text = result
-                done.append(f"{edit.place}: {edit.setting} ({finding.code})")
+                risk = f"; risk: {finding.risk}" if finding.risk else ""
+                done.append(f"{edit.place}: {edit.setting} ({finding.code}){risk}")
         diffs.append("".join(unified(source, text, path, root)))
     return Patch(diff="".join(diffs), root=root, done=tuple(done), left_out=tuple(left_out))
 
 
-def first_of_each(edits: list[tuple[Finding, Edit]]) -> list[tuple[Finding, Edit]]:
-    """One edit for a setting of a line, from the file's end to its start: what is added
-    below does not move the lines above."""
-    first: dict[tuple[int, str], tuple[Finding, Edit]] = {}
+def without_rivals(
+    edits: Iterable[tuple[Finding, Edit]],
+) -> Iterator[tuple[Finding, Edit]]:
+    """Of the findings that change one setting of one loader, the first."""
+    first: dict[tuple[int | None, str], Finding] = {}
     for finding, edit in edits:
-        first.setdefault((edit.place.line, edit.setting), (finding, edit))
-    return sorted(first.values(), key=lambda each: -each[1].place.line)
+        if first.setdefault((finding.cure.loader, edit.setting), finding) is finding:
+            yield finding, edit
 
 
 def read_source(path: Path, root: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stoker.diagnose.finding import Diagnosis
+from stoker.diagnose.finding import Diagnosis, Edit, Finding
 from stoker.measure.loading import Loader
 from stoker.measure.model import Summary
 
@@ -32,6 +32,12 @@ class Report:
     def loader(self) -> Loader | None:
         """The training loader that the report is about."""
         return self.summary.training
+
+    @property
+    def edits(self) -> tuple[tuple[Finding, Edit], ...]:
+        """The cures that are code, in order of the findings."""
+        findings = self.diagnosis.findings
+        return tuple((each, edit) for each in findings for edit in each.cure.edits)
 
 
 def with_short_paths(report: Report) -> Report:

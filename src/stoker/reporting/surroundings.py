@@ -41,12 +41,20 @@ def memory_text(memory: Memory) -> str:
     parts = []
     if memory.run_peak_bytes is not None:
         of = "" if memory.limit_bytes is None else f" of {size(memory.limit_bytes)}"
-        parts.append(f"memory of this run at most {size(memory.run_peak_bytes)}{of}")
+        bound = ", shared pages counted in each process" if is_bound(memory) else ""
+        parts.append(f"memory of this run at most {size(memory.run_peak_bytes)}{of}{bound}")
     if memory.shm_used_bytes is not None and memory.shm_bytes:
         parts.append(f"/dev/shm {size(memory.shm_used_bytes)} of {size(memory.shm_bytes)}")
     if memory.swap_used_bytes:
         parts.append(f"swap grew by {size(memory.swap_used_bytes)}")
     return ", ".join(parts)
+
+
+def is_bound(memory: Memory) -> bool:
+    """Whether the peak is only a bound: a short run's pages were not told apart, so that
+    what its processes share counts for each of them."""
+    known = memory.processes
+    return len(known) > 1 and any(each.private_bytes is None for each in known)
 
 
 def host_text(host: Host) -> str:

@@ -22,7 +22,6 @@ from stoker.reporting.anatomy import (
     stage_table,
     step_lines,
 )
-from stoker.reporting.cures import edits_of
 from stoker.reporting.findings import finding_list
 from stoker.reporting.report import Report
 from stoker.reporting.words import counted, duration, share
@@ -150,7 +149,7 @@ def next_lines(report: Report) -> Iterator[Text]:
 
 def next_commands(report: Report) -> Iterator[tuple[str, str]]:
     folder = shlex.quote(str(report.folder))
-    if edits_of(report):
+    if report.edits:
         yield "The code cures as a patch", f"stoker report --patch {folder} | git apply"
     if report.running:
         yield "Look again later", f"stoker report {folder}"
