@@ -18,7 +18,6 @@ from tests.run.running import (
     watched,
 )
 
-
 ENDLESS = """
 def endless(loader):
     while True:

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-
 DRIVER = Path("/dev/nvidiactl")
 
 

@@ -172,16 +172,17 @@ def _cgroup_used_bytes() -> int | None:
     for folder in cgroup_folders("memory", CGROUP_ROOT, Path("/proc/self/cgroup")):
         for name in ("memory.current", "memory.usage_in_bytes"):
             used = _number(folder / name)
-            if used is None:
-                continue
-            cache = 0
-            with contextlib.suppress(OSError, ValueError):
-                for line in (folder / "memory.stat").read_text().splitlines():
-                    key, value = line.split()
-                    if key in ("inactive_file", "total_inactive_file"):
-                        cache = int(value)
-            return max(0, used - cache)
+            if used is not None:
+                return max(0, used - _cache_bytes(folder / "memory.stat"))
     return None
+
+
+def _cache_bytes(path: Path) -> int:
+    """File cache of a cgroup that can be given back."""
+    values: dict[str, str] = {}
+    with contextlib.suppress(OSError, ValueError):
+        values = dict(line.split() for line in path.read_text().splitlines())
+    return int(values.get("total_inactive_file", values.get("inactive_file", "0")))
 
 
 def _number(path: Path) -> int | None:

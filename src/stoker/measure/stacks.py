@@ -21,6 +21,10 @@ from typing import Any
 INTERVAL_S = 0.02
 MAX_DEPTH = 64
 SAY_S = 10.0
+MANY_TICKS = 3000
+FEWER = 5
+"""After a minute enough is known, and the signal comes at every fifth tick."""
+
 SIGEV_THREAD_ID = 4
 TIMER_ABSTIME = 1
 FETCHER = os.path.join("torch", "utils", "data", "_utils", "fetch.py")
@@ -57,6 +61,7 @@ class StackSampler:
         self._signal = 0
         self._began_s = 0.0
         self._ticks = 0
+        self._every_ticks = 1
         self._due_s = 0.0
         self._thread: threading.Thread | None = None
         self._target = 0
@@ -106,10 +111,15 @@ class StackSampler:
         if libc.timer_create(time.CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         self._timer = timer
-        every = _TimeSpec(0, round(INTERVAL_S * 1e9))
-        first = self._began_s + INTERVAL_S
+        self._set_timer(1)
+
+    def _set_timer(self, every_ticks: int) -> None:
+        """Have the signal come every so many ticks, from the next one on."""
+        self._every_ticks = every_ticks
+        first = self._began_s + INTERVAL_S * (self._ticks + 1)
+        every = _TimeSpec(0, round(INTERVAL_S * every_ticks * 1e9))
         spec = _TimerSpec(every, _TimeSpec(int(first), int(first % 1 * 1e9)))
-        if libc.timer_settime(timer, TIMER_ABSTIME, ctypes.byref(spec), None):
+        if _libc().timer_settime(self._timer, TIMER_ABSTIME, ctypes.byref(spec), None):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
     def _on_signal(self, _: int, frame: FrameType | None) -> None:
@@ -117,6 +127,8 @@ class StackSampler:
         now_s = time.monotonic()
         ticks = int((now_s - self._began_s) / INTERVAL_S)
         weight, self._ticks = ticks - self._ticks, ticks
+        if ticks >= MANY_TICKS and self._every_ticks == 1:
+            self._set_timer(FEWER)
         where = self._where()
         if weight > 0 and where is not None:
             self._take(where, frame, weight)

@@ -16,8 +16,8 @@ GROUP_S = 0.005
 """The kernel's counters are read for tasks of at least this long together: reading costs
 4 µs twice. What they say is shared out by wall time."""
 
-SAMPLE_COST_S = 1.5e-6
-"""Timing one sample."""
+SAMPLE_COST_S = 5e-6
+"""Timing one sample: four clocks, two of them system calls."""
 
 THINNING = ((200_000, 100), (20_000, 10))
 """After so many timed samples, those of one task in so many are timed: a run of weeks

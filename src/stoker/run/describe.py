@@ -35,8 +35,6 @@ class LoaderFacts:
 
     made_s: float | None = None
     made_at: list[Any] | None = None
-    is_direct: bool = False
-    """Made by a line of the user's, not by a framework."""
     origins: list[dict[str, object]] | None = field(default=None)
 
     def find_origins(self, frame: FrameType, loader: Any) -> None:

@@ -86,6 +86,16 @@ class GpuWatch:
     def __init__(self, cuda: Any) -> None:
         self.starvation = Starvation(lambda: cuda.Event(enable_timing=True))
         self.syncs = Syncs(cuda)
+        self._before: Event | None = None
+
+    def before_wait(self) -> None:
+        """The loop asks for a batch."""
+        self.syncs.step()
+        self._before = self.starvation.before_wait()
+
+    def after_wait(self, step: tuple[int, int, int]) -> None:
+        """It has it."""
+        self.starvation.after_wait(self._before, step)
 
 
 class Syncs:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
@@ -69,15 +68,14 @@ def hook_class(cls: Any, hooks: Loaders) -> None:
             hooks.begin_iter(loader)
             return loader
 
-        around(cls, name, before, hooks.end_iter)
+        around(cls, name, before, hooks.end_iter, hooks.probe)
 
 
 def hook_next(cls: Any, hooks: Loaders, ready_in: Callable[[Any], int | None]) -> None:
     """Where the loop waits."""
     original = cls.__next__
     probe = hooks.probe
-    stop, receiving = hooks.stop, hooks.receiving
-    clock, get_ident = time.monotonic, threading.get_ident
+    clock = time.monotonic
 
     @functools.wraps(original)
     def __next__(self: Any) -> Any:
@@ -88,39 +86,17 @@ def hook_next(cls: Any, hooks: Loaders, ready_in: Callable[[Any], int | None]) -
             except BaseException as error:
                 hide_frame(error)
                 raise
-        probe.tick(clock())
-        entered_s = clock()
-        if stop.is_wanted:
-            again = stop.before_step(self)
-            if again is not None:
-                return again
-        ready = ready_in(self)
-        gpu = hooks.gpu
-        event = None
-        if gpu is not None:
-            gpu.syncs.step()
-            event = gpu.starvation.before_wait()
-        hooks.current = steps
-        receiving.loops_thread = get_ident()
+        again = hooks.before_next(self, steps, ready_in)
+        if again is not None:
+            return again
         began_s = clock()
         try:
             batch = original(self)
         except BaseException as error:
             hide_frame(error)
-            hooks.current = receiving.loops_thread = None
-            hooks.end_epoch(steps, complete=isinstance(error, StopIteration))
+            hooks.failed_next(steps, error)
             raise
-        hooks.arrived_s = arrived_s = clock()
-        if gpu is not None:
-            gpu.starvation.after_wait(event, (steps.loader, steps.epoch, steps.batches))
-        steps.add(began_s, arrived_s - began_s, batch, ready)
-        hooks.current = receiving.loops_thread = None
-        if ready is not None:
-            steps.add_transport(*receiving.take())
-        stop.steps += 1
-        if stop.keeps_batch:
-            stop.last = (self, batch, steps.last_size)
-        hooks.spent_s += began_s - entered_s + clock() - arrived_s
+        hooks.after_next(self, steps, batch, began_s)
         return batch
 
     cls.__next__ = __next__
@@ -181,4 +157,4 @@ def hook_shutdown(cls: Any, hooks: Loaders) -> None:
         if token is not None:
             hooks.shut_down(*token)
 
-    around(cls, "_shutdown_workers", before, after)
+    around(cls, "_shutdown_workers", before, after, hooks.probe)

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -57,7 +57,10 @@ class Target:
         """Refuse what Python could not run, before anything is made."""
         if self.is_module:
             top = self.name.partition(".")[0]
-            if PathFinder.find_spec(top, ["", *sys.path]) is None:
+            sys.path.insert(0, os.getcwd())
+            found = find_spec(top)
+            del sys.path[0]
+            if found is None:
                 raise PlanError(f"stoker run: there is no module {top} here or on the path")
             return
         path = Path(self.name)

@@ -7,8 +7,8 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from types import FrameType
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from stoker.measure.stacks import StackSampler
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 STEPS = "_stoker_steps"
 """Where an iterator keeps the steps of its epoch."""
+
+MAX_READ_AGAIN = 20
 
 
 class Loader:
@@ -57,7 +59,8 @@ class Loaders:
         self._watch = watch
         self.probe = watch.probe
         self._loaders: dict[int, Loader] = {}
-        self._by_dataset: dict[int, LoaderFacts] = {}
+        self._by_dataset: dict[int, Loader] = {}
+        self._made_at: dict[tuple[CodeType, int], list[LoaderFacts]] = {}
         self._numbers = itertools.count()
         self._open: weakref.WeakSet[EpochSteps] = weakref.WeakSet()
         self.call = Call()
@@ -87,25 +90,45 @@ class Loaders:
         try:
             maker = maker_of(loader, frame)
             users = users_frame(maker)
-            facts = self._known(loader).facts
+            known = self._known(loader)
+            facts = known.facts
             facts.made_s = time.monotonic()
             if users is not None:
                 facts.made_at = place_of(users)
             if users is maker and users is not None:
-                facts.is_direct = True
-                facts.find_origins(users, loader)
-                self._by_dataset[id(loader.dataset)] = facts
+                self._find_origins(facts, users, loader)
+                self._by_dataset[id(loader.dataset)] = known
             elif (direct := self._by_dataset.get(id(loader.dataset))) is not None:
-                # A framework made it anew from the one that the user made.
-                facts.made_at, facts.origins = direct.made_at, direct.origins
+                # A framework made it anew from the one that the user made, still there.
+                users_loader = direct.ref()
+                if users_loader is not None and users_loader.dataset is loader.dataset:
+                    facts.made_at = direct.facts.made_at
+                    facts.origins = direct.facts.origins
         except Exception as error:
             self.probe.off("made_at", error)
+
+    def _find_origins(self, facts: LoaderFacts, frame: FrameType, loader: Any) -> None:
+        """A line that makes loader after loader is read a few times only."""
+        made = self._made_at.setdefault((frame.f_code, frame.f_lineno), [])
+        if len(made) < MAX_READ_AGAIN:
+            facts.find_origins(frame, loader)
+            made.append(facts)
+        else:
+            facts.origins = made[-1].origins
 
     def _known(self, loader: Any) -> Loader:
         known = self._loaders.get(id(loader))
         if known is None or known.ref() is not loader:
-            known = self._loaders[id(loader)] = Loader(next(self._numbers), loader)
+            key = id(loader)
+            known = self._loaders[key] = Loader(next(self._numbers), loader)
+            known.ref = weakref.ref(loader, lambda _: self._forget(key))
         return known
+
+    def _forget(self, key: int) -> None:
+        """The loader is gone; another may have come to its place since."""
+        known = self._loaders.get(key)
+        if known is not None and known.ref() is None:
+            del self._loaders[key]
 
     def worker_settings(self) -> WorkerSettings:
         """For a worker that is being started, in the trainer or already in its child."""
@@ -160,6 +183,22 @@ class Loaders:
                     t=time.monotonic(),
                     text=f"{line['class']} iterates by code of its own: left to it",
                 )
+        if watched:
+            before = iterator.__dict__.get(STEPS)
+            if before is not None and not (before.batches or before.is_over):
+                return  # made for `state_dict()`, and iterated now
+            if before is not None:
+                self.end_epoch(before, complete=False)
+        self._write_iter(known, took_s)
+        if watched:
+            steps = EpochSteps(known.number, known.epochs, batch_size_of(loader))
+            self._open.add(steps)
+            self.iterators.add(iterator)
+            setattr(iterator, STEPS, steps)
+            weakref.finalize(iterator, self.end_epoch, steps, complete=False).atexit = False
+        known.epochs += 1
+
+    def _write_iter(self, known: Loader, took_s: float) -> None:
         call = self.call
         self.probe.writer.write(
             "iter",
@@ -171,16 +210,6 @@ class Loaders:
             sampler=round(call.sampler_s, 6),
             shutdown=round(call.shutdown_s, 6),
         )
-        if watched:
-            before = iterator.__dict__.get(STEPS)
-            if before is not None:
-                self.end_epoch(before, complete=False)
-            steps = EpochSteps(known.number, known.epochs, batch_size_of(loader))
-            self._open.add(steps)
-            self.iterators.add(iterator)
-            setattr(iterator, STEPS, steps)
-            weakref.finalize(iterator, self.end_epoch, steps, complete=False).atexit = False
-        known.epochs += 1
 
     def end_epoch(self, steps: EpochSteps, *, complete: bool) -> None:
         """Nothing more comes of it."""
@@ -198,6 +227,54 @@ class Loaders:
             batches=steps.batches,
             complete=complete,
         )
+
+    def before_next(
+        self, iterator: Any, steps: EpochSteps, ready_in: Callable[[Any], int | None]
+    ) -> Any:
+        """`next(iterator)` was called. Not None: the batch to give without asking for one."""
+        entered_s = time.monotonic()
+        try:
+            self.probe.tick(entered_s)
+            if self.stop.is_wanted:
+                again = self.stop.before_step(iterator)
+                if again is not None:
+                    return again
+            steps.ready_now = ready_in(iterator)
+            if self.gpu is not None:
+                self.gpu.before_wait()
+        except Exception as error:
+            self._give_up(steps, error)
+        self.current = steps
+        self.receiving.loops_thread = threading.get_ident()
+        self.spent_s += time.monotonic() - entered_s
+        return None
+
+    def after_next(self, iterator: Any, steps: EpochSteps, batch: Any, began_s: float) -> None:
+        """It has returned `batch`."""
+        self.arrived_s = arrived_s = time.monotonic()
+        self.current = self.receiving.loops_thread = None
+        self.stop.steps += 1
+        try:
+            if self.gpu is not None:
+                self.gpu.after_wait((steps.loader, steps.epoch, steps.batches))
+            steps.add(began_s, arrived_s - began_s, batch)
+            if steps.ready_now is not None:
+                steps.add_transport(*self.receiving.take())
+            if self.stop.keeps_batch:
+                self.stop.last = (iterator, batch, steps.last_size)
+        except Exception as error:
+            self._give_up(steps, error)
+        self.spent_s += time.monotonic() - arrived_s
+
+    def failed_next(self, steps: EpochSteps, error: BaseException) -> None:
+        """It has raised."""
+        self.current = self.receiving.loops_thread = None
+        self.end_epoch(steps, complete=isinstance(error, StopIteration))
+
+    def _give_up(self, steps: EpochSteps, error: Exception) -> None:
+        """Watching never breaks the run."""
+        self.probe.off("steps", error)
+        self._open.discard(steps)
 
     def _drain(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for steps in list(self._open):

@@ -42,8 +42,10 @@ class Phases:
 
     def hook(self) -> None:
         """Hear of backward passes, optimizer steps and autocast."""
-        around(torch.autograd, "backward", self._before_backward, self._after_backward)
-        around(torch.amp.autocast_mode.autocast, "__enter__", self._autocast_began, _nothing)
+        probe = self._loaders.probe
+        around(torch.autograd, "backward", self._before_backward, self._after_backward, probe)
+        autocast = torch.amp.autocast_mode.autocast
+        around(autocast, "__enter__", self._autocast_began, _nothing, probe)
         register_optimizer_step_pre_hook(self._before_step)
         register_optimizer_step_post_hook(self._after_step)
 
@@ -66,10 +68,16 @@ class Phases:
     def _before_step(self, optimizer: Any, *_: Any) -> None:
         self._step_began_s = time.monotonic()
         if self._all_steps < FLAGS_AFTER_STEPS:
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    self._dtypes.add(str(parameter.dtype).removeprefix("torch."))
-                    self._device = str(parameter.device)
+            try:
+                self._look_at(optimizer)
+            except Exception as error:
+                self._loaders.probe.off("parameter_dtypes", error)
+
+    def _look_at(self, optimizer: Any) -> None:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                self._dtypes.add(str(parameter.dtype).removeprefix("torch."))
+                self._device = str(parameter.device)
 
     def _after_step(self, *_: Any) -> None:
         self._all_steps += 1

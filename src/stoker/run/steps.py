@@ -17,6 +17,8 @@ class EpochSteps:
         self.batches = 0
         self.is_over = False
         self.last_size = 0
+        self.ready_now: int | None = None
+        """Batches that lay ready when `next()` was called; None: there are no workers."""
         self._batch_size = batch_size
         self._first = 0
         self._t: list[float] = []
@@ -26,13 +28,13 @@ class EpochSteps:
         self._rebuild: list[float] = []
         self._pin: list[float] = []
 
-    def add(self, began_s: float, wait_s: float, batch: Any, ready: int | None) -> None:
+    def add(self, began_s: float, wait_s: float, batch: Any) -> None:
         """A batch was delivered."""
         self.batches += 1
+        self.last_size = samples_in(batch, self._batch_size)
         self._t.append(began_s)
         self._wait.append(wait_s)
-        self._ready.append(-1 if ready is None else ready)
-        self.last_size = samples_in(batch, self._batch_size)
+        self._ready.append(-1 if self.ready_now is None else self.ready_now)
         self._size.append(self.last_size)
 
     def add_transport(self, rebuild_s: float, pin_s: float) -> None:

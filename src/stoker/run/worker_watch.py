@@ -41,6 +41,10 @@ class WorkerSettings:
     library: LibraryMeter | None
     """The trainer's, in a forked worker. A spawned one makes its own."""
 
+    def __reduce__(self) -> Any:
+        place = self.folder, self.rank, self.world, self.loader, self.start
+        return WorkerSettings, (*place, None)
+
 
 class WorkerWatch:
     """Writes the recording of the process that makes it."""
@@ -133,9 +137,21 @@ class WorkerWatch:
             self.probe.close("exit", 0)
 
 
-def watch_of_ours(settings: WorkerSettings, worker: int) -> WorkerWatch:
+class NoWatch:
+    """Where a worker cannot be watched: it works all the same."""
+
+    def around(self, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return answer
+
+    def close(self) -> None: ...
+
+
+def watch_of_ours(settings: WorkerSettings, worker: int) -> WorkerWatch | NoWatch:
     """For a worker of Stoker's engine; pickled by reference."""
-    return WorkerWatch(settings, worker, "stoker")
+    try:
+        return WorkerWatch(settings, worker, "stoker")
+    except Exception:
+        return NoWatch()
 
 
 def new_library_meter() -> LibraryMeter:

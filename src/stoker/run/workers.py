@@ -10,7 +10,6 @@ import contextlib
 import functools
 import multiprocessing
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -42,8 +41,7 @@ class WatchedLoop:
 
     def __reduce__(self) -> Any:
         # While the process is being started, in the trainer.
-        settings = replace(self._settings(), library=None)
-        return functools.partial, (watched_by_name, self._module, self._name, settings)
+        return functools.partial, (watched_by_name, self._module, self._name, self._settings())
 
 
 def watched_by_name(module: str, name: str, settings: WorkerSettings, *args: Any) -> None:
