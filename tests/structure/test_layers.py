@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "diagnose": {"measure", "plan", "tuning"},
     "reporting": {"diagnose", "measure", "plan"},
     "training": {"machine", "measure", "plan"},
-    "run": {"delegation", "loader", "machine", "measure", "plan", "reporting"},
+    "run": {"delegation", "loader", "machine", "measure", "plan"},
     "testing": {"data", "measure"},
 }
 MAY_IMPORT["cli"] = set(MAY_IMPORT)

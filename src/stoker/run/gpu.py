@@ -105,7 +105,7 @@ class Syncs:
         self._cuda = cuda
         self._sites: Counter[str] = Counter()
         self._show: Any = None
-        self._filters: list[Any] = []
+        self._filters: Any = []
         self._steps = 0
         self._is_said = False
 
@@ -114,7 +114,7 @@ class Syncs:
         self._steps += 1
         if self._steps == SYNC_FROM_STEP and self._cuda.get_sync_debug_mode() == 0:
             self._show, warnings.showwarning = warnings.showwarning, self._heard
-            self._filters = warnings.filters[:]  # type: ignore[index]
+            self._filters = warnings.filters[:]
             warnings.filterwarnings("always", message="called a synchronizing")
             self._cuda.set_sync_debug_mode("warn")
         elif self._steps == SYNC_FROM_STEP + SYNC_STEPS and self._show is not None:

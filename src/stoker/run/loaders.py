@@ -232,9 +232,9 @@ class Loaders:
         self, iterator: Any, steps: EpochSteps, ready_in: Callable[[Any], int | None]
     ) -> Any:
         """`next(iterator)` was called. Not None: the batch to give without asking for one."""
+        self.probe.tick(time.monotonic())
         entered_s = time.monotonic()
         try:
-            self.probe.tick(entered_s)
             if self.stop.is_wanted:
                 again = self.stop.before_step(iterator)
                 if again is not None:
@@ -322,10 +322,17 @@ class Loaders:
         """Sample this thread: it reads the samples itself."""
         if self._stacks is not None:
             return
-        self._stacks = StackSampler(lambda: "wait" if self.current else "step")
+        self._stacks = StackSampler(self._where)
         self._stacks.start()
         self._watch.at_end.append(self._end_stacks)
         self.probe.add("stacks", self._stacks.drain)
+
+    def _where(self) -> str | None:
+        """What this thread does; a wait for workers is of no interest."""
+        steps = self.current
+        if steps is None:
+            return "step"
+        return "wait" if steps.ready_now is None else None
 
     def shut_down(self, iterator: Any, began_s: float) -> None:
         """Workers were ended."""
