@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from stoker.diagnose.diagnosis import diagnose
 from stoker.diagnose.finding import Basis, Code
+from stoker.measure.summary import summarize
 from tests.recordings import Story, diagnosis_of, fires, found
 
 # A making that keeps two of eight cores busy and the loop waiting.
@@ -169,3 +171,21 @@ def test_of_equal_gains_the_setting_comes_before_the_rewrite() -> None:
     story = Story(workers=2, cpu_s=0.005, idle_s=0.2, compute_s=0.05)
     codes = [each.code for each in diagnosis_of(story).findings]
     assert codes.index(Code.WORKERS_TOO_FEW) < codes.index(Code.SLOW_STORAGE)
+
+
+def test_a_loader_that_tunes_itself_is_not_told_a_number() -> None:
+    decision = {"e": "decision", "t": 100.0, "text": "2 workers: the loop waits for nothing"}
+    for code in (Code.WORKERS_TOO_FEW, Code.WORKERS_TOO_MANY, Code.PREFETCH_TOO_SMALL):
+        assert found(code, replace(CASES[code][0], trainer_lines=(decision,))) is None
+
+
+@pytest.mark.parametrize(("read", "kind"), [(32 * 4096, "disk"), (100, "unknown")])
+def test_a_disk_is_named_when_bytes_came_from_it(read: int, kind: str) -> None:
+    lines = Story(workers=2, cpu_s=0.01, idle_s=0.3, compute_s=0.02).processes()
+    for worker in lines[1:]:
+        tasks = next(line for line in worker if line["e"] == "tasks")
+        tasks["read"] = [read] * len(tasks["t"])
+    storage = [
+        each for each in diagnose(summarize(lines)).findings if each.code is Code.SLOW_STORAGE
+    ]
+    assert [each.kind for each in storage] == [kind]

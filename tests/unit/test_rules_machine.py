@@ -121,6 +121,22 @@ def test_small_batches_on_a_gpu_half_empty_are_named() -> None:
     assert not found(Code.BATCH_TOO_SMALL, on_gpu(small, busy(0.3, 120 * GB)))
 
 
+def test_a_gpu_with_work_left_does_not_wait_when_the_loop_does() -> None:
+    """The loop waits for 180 ms of 200, the GPU for 1 ms: nothing is to be gained."""
+    slow = Story(workers=2, cpu_s=0.4, compute_s=0.02)
+    assert diagnosis_of(on_gpu(replace(slow, settings=PINNED), starved(0.001))).healthy
+    found_slow = diagnosis_of(on_gpu(replace(slow, settings=PINNED), starved(0.18)))
+    assert not found_slow.healthy
+    assert found_slow.verdict.startswith("The GPU waits 90 %")
+
+
+def test_no_gain_goes_beyond_the_gpu() -> None:
+    """The GPU is at work for 150 ms of each 200 ms step, though the loop waits for 180."""
+    slow = Story(workers=2, cpu_s=0.4, compute_s=0.02, settings=PINNED)
+    finding = fires(Code.WORKERS_TOO_FEW, on_gpu(slow, starved(0.05)))
+    assert finding.gain.ratio == pytest.approx(0.2 / 0.15, rel=0.05)
+
+
 def test_a_leak_says_when_memory_is_full() -> None:
     """28 GB are free and 30 MB a second go."""
     left = fires(Code.MEMORY_GROWTH, replace(LONG, growth={"trainer": 30e6})).time_to_failure_s

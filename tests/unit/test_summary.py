@@ -142,6 +142,22 @@ def test_evaluation_inside_an_epoch_is_no_compute() -> None:
     assert summary.evaluation_s == pytest.approx(took)
 
 
+def test_a_second_phase_of_training_is_no_evaluation() -> None:
+    lines = PLAIN.processes()
+    later = [
+        {**line, "loader": 1} for line in lines[0] if line["e"] in ("loader", "iter", "steps")
+    ]
+    for line in later:
+        if line["e"] == "steps":
+            line["t"] = [each + 500.0 for each in line["t"][:50]]
+            for name in ("wait", "size", "ready", "rebuild"):
+                line[name] = line[name][:50]
+        elif line["e"] == "iter":
+            line["t"] += 500.0
+    lines[0] += later
+    assert {each.purpose for each in summarize(lines).loaders} == {"train"}
+
+
 def test_two_training_loaders_side_by_side_both_train() -> None:
     lines = PLAIN.processes()
     other = [

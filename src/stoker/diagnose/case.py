@@ -14,7 +14,7 @@ from stoker.measure.loading import Epoch, Loader, Pace, Stage, StageName, Work
 from stoker.measure.model import Summary
 from stoker.measure.steps import FEWEST_INNER
 from stoker.tuning.replay import Layout, Load
-from stoker.tuning.replay_fit import Fit, Prediction, fit, predict
+from stoker.tuning.replay_fit import Fit, fit, predict
 
 # A loop that waits less than this of its step is fed well enough.
 FED_SHARE = 0.05
@@ -107,6 +107,11 @@ class Case:
         return self.loader.settings.num_workers
 
     @property
+    def tunes_itself(self) -> bool:
+        """Whether Stoker chooses the number of workers: there is nothing to advise."""
+        return self.summary.run.auto or bool(self.summary.decisions)
+
+    @property
     def cores(self) -> float:
         return float(self.summary.run.machine.cpus or 1)
 
@@ -118,8 +123,10 @@ class Case:
 
     @property
     def waits(self) -> bool:
-        """Whether the loop waits enough for its feeding to matter."""
-        return self.pace.wait_share > FED_SHARE
+        """Whether the step waits enough for its feeding to matter. A GPU that has work left
+        does not wait when the loop does: its own clock decides, where it was read."""
+        starved = self.summary.starvation
+        return (starved.share if starved else self.pace.wait_share) > FED_SHARE
 
     @cached_property
     def fit(self) -> Fit | None:
@@ -183,9 +190,6 @@ class Case:
             self._saved(fitted, found.high_s) + also_saved_s,
             self._saved(fitted, found.low_s) + also_saved_s,
         )
-
-    def predicted(self, load: Load, layout: Layout) -> Prediction | None:
-        return predict(self.fit, load, layout) if self.fit else None
 
     def _saved(self, fitted: Fit, step_s: float) -> float:
         """In measured time: what replay misses of the run as it was, it misses of the cure."""

@@ -147,11 +147,11 @@ def rank_imbalance(case: Case) -> Finding | None:
     if lost < UNEVEN_SHARE * case.pace.step_s.mean:
         return None
     gain = case.gain(Basis.MEASURED, lost, 0.5 * lost, lost)
-    where = f"rank {slowest.rank}" + (f" ({slowest.host})" if slowest.host else "")
+    where = f"Rank {slowest.rank}" + (f" ({slowest.host})" if slowest.host else "")
     return Finding(
         code=Code.RANK_IMBALANCE,
         severity=severity_of(gain),
-        sentence=f"{where.capitalize()} waits {seconds(slowest.wait_s or 0.0)} for each "
+        sentence=f"{where} waits {seconds(slowest.wait_s or 0.0)} for each "
         "batch, "
         f"the others {seconds(usual)}: all ranks go at its pace.",
         evidence=tuple(

@@ -54,7 +54,7 @@ def cpu_starved(case: Case) -> Finding | None:
             *_host_evidence(case),
             *making_evidence(case),
         ),
-        cause=what.capitalize() + ".",
+        cause=what[0].upper() + what[1:] + ".",
         cure=cure,
         gain=gain,
         risk="",

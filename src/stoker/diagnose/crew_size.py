@@ -110,18 +110,22 @@ def worker_settings(case: Case, count: int) -> dict[str, SettingValue]:
 
 def workers_too_few(case: Case) -> Finding | None:
     """More workers would bring more batches, and cores (or waiting) leave room for them."""
-    if not case.waits or case.work is None or is_shared(case) or case.loader.idle_workers:
+    if (
+        not case.waits
+        or case.work is None
+        or case.tunes_itself
+        or is_shared(case)
+        or case.loader.idle_workers
+    ):
         return None
     best = best_count(case)
     if best is None or best[0] <= case.workers or not is_worth(best[1]):
         return None
     count, gain = best
-    now = workers(case.workers)
     return Finding(
         code=Code.WORKERS_TOO_FEW,
         severity=severity_of(gain),
-        sentence=f"{now} cannot make batches as fast as the loop takes them; {count} can do "
-        f"more of it at the same time.".capitalize(),
+        sentence=_too_few(case, count),
         evidence=making_evidence(case),
         cause=_why_more(case),
         cure=setting_cure(case, worker_settings(case, count)),
@@ -130,6 +134,14 @@ def workers_too_few(case: Case) -> Finding | None:
         effort=Effort.NOW,
         verify=(fed(case), throughput(gain)),
     )
+
+
+def _too_few(case: Case, count: int) -> str:
+    if not case.workers:
+        more = f"{workers(count)} would make batches meanwhile"
+        return f"The step stands still while the trainer makes its next batch; {more}."
+    now = workers(case.workers).capitalize()
+    return f"{now} cannot make batches as fast as the loop takes them; {count} can."
 
 
 def _why_more(case: Case) -> str:
@@ -155,7 +167,7 @@ def _memory_risk(case: Case, count: int) -> str:
 def workers_too_many(case: Case) -> Finding | None:
     """Fewer workers would bring as much: they idle, or stand in each other's way."""
     work, now = case.work, case.workers
-    if now < 1 or work is None or case.fit is None or case.loader.idle_workers:
+    if now < 1 or work is None or case.loader.idle_workers or case.tunes_itself:
         return None
     fewer = [(count, with_workers(case, count)) for count in COUNTS if count < now]
     chosen = _faster(fewer) or _as_fast(case, fewer)

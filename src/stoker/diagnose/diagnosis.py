@@ -78,7 +78,7 @@ def diagnose(summary: Summary) -> Diagnosis:
     findings = ranked(found)
     return Diagnosis(
         verdict=verdict_of(summary, case, findings),
-        healthy=case is not None and is_healthy(findings),
+        healthy=case is not None and is_healthy(case, findings),
         findings=findings,
         missing=missing_of(summary, case),
         steps_used=steps_used(summary, case),

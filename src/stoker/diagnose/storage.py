@@ -16,7 +16,7 @@ from stoker.diagnose.evidence import (
 )
 from stoker.diagnose.finding import Code, Cure, Effort, Evidence, Finding, Gain
 from stoker.diagnose.pauses import avoidable_s
-from stoker.diagnose.waiting import WAITS, storage_kind, waiting_s
+from stoker.diagnose.waiting import WAITS, is_shared, storage_kind, waiting_s
 from stoker.diagnose.wording import percent, severity_of, size
 from stoker.measure.loading import StageName
 from stoker.tuning.replay import Load
@@ -65,6 +65,7 @@ def slow_storage(case: Case) -> Finding | None:
                 if bytes_read is not None
                 else ()
             ),
+            *_alone_evidence(case),
             *making_evidence(case),
         ),
         cause=where(largest),
@@ -77,6 +78,18 @@ def slow_storage(case: Case) -> Finding | None:
         risk="" if kind in ("lock", "sleep") else "disk space",
         effort=Effort.MEDIUM,
         verify=(fed(case), throughput(gain)),
+    )
+
+
+def _alone_evidence(case: Case) -> tuple[Evidence, ...]:
+    """Shown where it says that workers share what is full."""
+    work = case.work
+    if work is None or work.alone_s is None or work.sample_s is None or not is_shared(case):
+        return ()
+    usual = work.sample_s
+    return (
+        Evidence(name="the first sample, before others waited", value=work.alone_s, unit="s"),
+        Evidence(name="a sample", value=usual.median, unit="s", low=usual.p10, high=usual.p90),
     )
 
 

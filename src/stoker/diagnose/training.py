@@ -157,7 +157,7 @@ def not_the_loader(case: Case) -> Finding | None:
     """The loop hardly waits: a faster loader would gain next to nothing."""
     pace = case.pace
     starved = case.summary.starvation
-    if pace.wait_share >= FED_SHARE or (starved is not None and starved.share >= FED_SHARE):
+    if (starved.share if starved else pace.wait_share) >= FED_SHARE:
         return None
     perfect = case.gain(Basis.MEASURED, pace.wait_s.mean, pace.wait_s.low, pace.wait_s.high)
     ceiling = case.summary.ceiling

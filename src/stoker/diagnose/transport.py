@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stoker.diagnose.case import Case, is_worth
+from stoker.diagnose.case import FED_SHARE, Case, is_worth
 from stoker.diagnose.changes import setting_cure
 from stoker.diagnose.criteria import fed, gpu_used, throughput
 from stoker.diagnose.evidence import COLLATE_BYTES_A_S, making_evidence, making_s
@@ -188,7 +188,7 @@ def pin_missing(case: Case) -> Finding | None:
 def copy_not_overlapped(case: Case) -> Finding | None:
     """Batches are there in time, and still the GPU stands still for each."""
     starved = case.summary.starvation
-    if starved is None or case.waits or starved.share < 2 * case.pace.wait_share:
+    if starved is None or case.pace.wait_share > FED_SHARE:
         return None
     unexplained = starved.s.mean - case.pace.wait_s.mean
     if unexplained < 0.1 * case.pace.step_s.mean:

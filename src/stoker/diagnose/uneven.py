@@ -21,7 +21,7 @@ MOST_SLOW = 0.1
 def prefetch_too_small(case: Case) -> Finding | None:
     """Batches differ in cost, and too few lie ready to bridge a slow one."""
     fitted = case.fit
-    if fitted is None or not case.waits or fitted.layout.workers == 0:
+    if fitted is None or not case.waits or fitted.layout.workers == 0 or case.tunes_itself:
         return None
     depths = [each for each in DEEPER if each > fitted.layout.prefetch]
     tried = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stoker.diagnose.case import FED_SHARE, Case
+from stoker.diagnose.case import FED_SHARE, WORTH, Case
 from stoker.diagnose.finding import Code, Finding, Severity
 from stoker.diagnose.ranking import has_gain, is_risk
 from stoker.diagnose.wording import percent, seconds
@@ -29,9 +29,10 @@ SAID: dict[StageName, str] = {
 ENOUGH_STEPS = 20
 
 
-def is_healthy(findings: Sequence[Finding]) -> bool:
+def is_healthy(case: Case, findings: Sequence[Finding]) -> bool:
     """Nothing to gain in feeding, and nothing about to fail."""
-    return not any(is_risk(each) or has_gain(each) or spoils(each) for each in findings)
+    found = any(is_risk(each) or has_gain(each) or spoils(each) for each in findings)
+    return not found and waiting_share(case) < 2 * FED_SHARE
 
 
 def spoils(finding: Finding) -> bool:
@@ -67,6 +68,12 @@ def _fed(case: Case, findings: Sequence[Finding]) -> str:
     top = next((each for each in findings if has_gain(each) and not is_risk(each)), None)
     few = f" (from {pace.steps} steps only)" if pace.steps < ENOUGH_STEPS else ""
     waited = f"{seconds(pace.wait_s.mean)} of {seconds(pace.step_s.mean)}"
+    if share >= FED_SHARE and top is None:
+        return (
+            f"The {who} waits {percent(share)} of each step for data ({waited}), and no "
+            "change "
+            f"was found that gains {percent(WORTH - 1)}{few}."
+        )
     if share >= FED_SHARE:
         return (
             f"The {who} waits {percent(share)} of each step for data ({waited}); "
@@ -89,7 +96,7 @@ def _fed(case: Case, findings: Sequence[Finding]) -> str:
 def waiting_share(case: Case) -> float:
     """By the GPU's own clock where it was read, by the loop's otherwise."""
     starved = case.summary.starvation
-    return max(starved.share, case.pace.wait_share) if starved else case.pace.wait_share
+    return starved.share if starved else case.pace.wait_share
 
 
 def limit_of(case: Case) -> str:

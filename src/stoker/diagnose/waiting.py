@@ -10,6 +10,9 @@ WAITS: tuple[StageName, ...] = ("read", "network", "lock", "sleep")
 ALWAYS_ONE = (0.85, 1.05)
 SERIAL_SHARE = 0.4
 HALF = 0.5
+A_PAGE = 4096
+# Of the samples, that came from a disk and not from its cache.
+SOME_FROM_DISK = 0.1
 ALONE_FASTER = 0.6
 
 
@@ -67,7 +70,8 @@ def storage_kind(case: Case) -> str:
     if name != "read":
         return name
     work = case.work
-    from_disk = work is not None and (work.read_bytes or 0.0) > 0
+    least = A_PAGE * case.pace.batch_samples * SOME_FROM_DISK
+    from_disk = work is not None and (work.read_bytes or 0.0) > least
     storage = case.summary.run.machine.storage.lower()
     if any(sign in storage for sign in ("nfs", "cifs", "smb", "fuse", "lustre", "s3")):
         return "network"

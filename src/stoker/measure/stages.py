@@ -244,6 +244,8 @@ def _merged(parts: list[Stage], more: Stage) -> list[Stage]:
     if mine is None:
         return [more, *parts]
     both = _with(mine, s=mine.s + more.s, share=0.0, cpu=1.0)
+    if more.s > mine.s:
+        both = replace(both, basis=more.basis)
     return [both if each is mine else each for each in parts]
 
 

@@ -180,17 +180,10 @@ def spans(trainer: Process, loader: int, steps: Steps) -> list[tuple[float, floa
 def purposes(trainer: Process, steps: Mapping[int, Steps]) -> dict[int, Purpose]:
     """Which loaders feed training and which evaluate.
 
-    Known where hooks saw the optimizer step after a loader's batches. Otherwise a loader
-    evaluates when its epochs lie in the gaps of another (between two of its steps, or of its
-    epochs) and that other is shuffled more, or goes on for more steps.
+    A loader evaluates when its epochs lie in the gaps of another: between two of its steps;
+    between its epochs, where that other is shuffled and it is not, or has more steps; or
+    after them all, where that other is shuffled and it is not.
     """
-    trained = {
-        int(each["loader"])
-        for each in trainer.of("phases")
-        if each.get("loader") is not None and (each.get("optimizer") or each.get("backward"))
-    }
-    if trained & set(steps):
-        return {each: "train" if each in trained else "evaluation" for each in steps}
     weights = {each: _weight(trainer, each, steps[each]) for each in steps}
     result: dict[int, Purpose] = {}
     for loader, own in steps.items():
@@ -198,7 +191,11 @@ def purposes(trainer: Process, steps: Mapping[int, Steps]) -> dict[int, Purpose]
         others = [each for each in steps if each != loader and len(steps[each])]
         evaluates = bool(mine) and any(
             (inside := _lies_in_gaps(mine, spans(trainer, other, steps[other]), steps[other]))
-            and (weights[loader] < weights[other] or inside == "steps")
+            and (
+                inside == "steps"
+                or (inside == "epochs" and weights[loader] < weights[other])
+                or weights[loader][0] < weights[other][0]
+            )
             for other in others
             if weights[loader][0] <= weights[other][0]
         )
@@ -216,7 +213,7 @@ def _lies_in_gaps(
     mine: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]], steps: Steps
 ) -> str:
     """`steps`: within single gaps between their steps; `epochs`: some between their epochs;
-    empty: they run side by side."""
+    `after`: when these were over; empty: they run side by side."""
     between_epochs = False
     slack = 1e-6
     for begin, end in mine:
@@ -227,7 +224,9 @@ def _lies_in_gaps(
         calls = steps.t[(steps.t > begin + slack) & (steps.t < end - slack)]
         if len(calls):
             return ""
-    return "epochs" if between_epochs else "steps"
+    if not between_epochs:
+        return "steps"
+    return "epochs" if any(span[0] >= mine[0][1] - slack for span in theirs) else "after"
 
 
 def without(steps: Steps, others: Sequence[tuple[float, float]]) -> Steps:

@@ -71,16 +71,17 @@ def fit(summary: Summary, loader: Loader) -> Fit | None:
         in_order=loader.settings.in_order,
     )
     load = _load(summary, loader, pace, work)
+    compute_s = _compute_s(summary, pace)
     scale = 1.0
     for _ in range(ROUNDS):
         played = play(load, layout, STEPS)
         skip = _skip(layout)
         computed = sum(played.computes[skip:]) / max(1, len(played.computes) - skip)
         if computed > 0:
-            load = replace(load, steps=_scaled(load.steps, pace.compute_s.mean / computed))
+            load = replace(load, steps=_scaled(load.steps, compute_s / computed))
         if pace.wait_share > BOUND_SHARE:
             stepped = play(load, layout, STEPS).steady_s(skip)
-            factor = _making_factor(pace, layout, stepped)
+            factor = _making_factor(pace, layout, stepped, compute_s)
             scale *= factor
             load = replace(load, batches=_scaled(load.batches, factor))
     rates = pace.samples_per_s
@@ -105,10 +106,19 @@ def _workers(loader: Loader) -> int:
     return loader.settings.num_workers - loader.idle_workers
 
 
-def _making_factor(pace: Pace, layout: Layout, stepped: float) -> float:
+def _compute_s(summary: Summary, pace: Pace) -> float:
+    """The loop's own time for a step; no less than the GPU was at work for it, which goes on
+    while the loop already waits for the next batch."""
+    starved = summary.starvation
+    if starved is None:
+        return pace.compute_s.mean
+    return max(pace.compute_s.mean, pace.step_s.mean - starved.s.mean)
+
+
+def _making_factor(pace: Pace, layout: Layout, stepped: float, compute_s: float) -> float:
     """Scales the making so that the played step comes near the measured one."""
     if layout.workers == 0:
-        making = stepped - pace.compute_s.mean
+        making = stepped - compute_s
         return pace.wait_s.mean / making if making > 0 else 1.0
     return pace.step_s.mean / stepped if stepped > 0 else 1.0
 
