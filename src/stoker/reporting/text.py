@@ -149,7 +149,7 @@ def next_lines(report: Report) -> Iterator[Text]:
 
 def next_commands(report: Report) -> Iterator[tuple[str, str]]:
     folder = shlex.quote(str(report.folder))
-    if report.edits:
+    if report.edits and not report.summary.run.auto:
         yield "The code cures as a patch", f"stoker report --patch {folder} | git apply"
     if report.running:
         yield "Look again later", f"stoker report {folder}"
