@@ -33,7 +33,7 @@ NOTHING = Gain(basis=Basis.UNKNOWN)
 def memory_growth(summary: Summary) -> Finding | None:
     """A process grows steadily after its start."""
     growing = [each for each in summary.memory.processes if _grows(each)]
-    if not growing:
+    if sum(_grown_bytes(each) for each in growing) < LEAST_GROWTH_BYTES:
         return None
     worst = max(growing, key=lambda each: each.slope_bytes_per_s or 0.0)
     slope = sum(each.slope_bytes_per_s or 0.0 for each in growing)
@@ -89,10 +89,14 @@ def _grows(process: ProcessMemory) -> bool:
     """Surely and noticeably, by the lower end of its slope."""
     if process.slope_low is None or process.watched_s < SHORTEST_WATCH_S:
         return False
-    grown = process.slope_low * process.watched_s
-    least = max(LEAST_GROWTH_BYTES, LEAST_GROWTH_SHARE * process.first_bytes)
     stays = process.last_bytes >= 0.9 * process.peak_bytes
-    return grown > least and stays and not process.slowing
+    noticed = _grown_bytes(process) > LEAST_GROWTH_SHARE * process.first_bytes
+    return noticed and stays and not process.slowing
+
+
+def _grown_bytes(process: ProcessMemory) -> float:
+    """At least, over the time it was watched."""
+    return (process.slope_low or 0.0) * process.watched_s
 
 
 def _left_s(summary: Summary, slope: float) -> float | None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from stoker.measure.lines import Line, Process
+from stoker.measure.lines import Process
 from stoker.measure.loading import Epoch
+from stoker.measure.recording import Line
 from stoker.measure.steps import Steps, selected
 from stoker.measure.warmup import is_cold
 

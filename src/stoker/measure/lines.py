@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stoker.measure.facts import Decision, Flags, Machine, Missing, Origin, Place, Run
-
-# One line of a recording: docs/recording.md says what it holds.
-Line = Mapping[str, Any]
+from stoker.measure.recording import Line
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,8 +10,9 @@ import numpy as np
 from stoker.measure import lines as read
 from stoker.measure.epochs import epochs_of
 from stoker.measure.facts import Settings
-from stoker.measure.lines import Line, Process
+from stoker.measure.lines import Process
 from stoker.measure.loading import Loader, Pace, Purpose, Stage, Transport, Work
+from stoker.measure.recording import Line
 from stoker.measure.spread import rate, spread, thinned
 from stoker.measure.stages import calls_of, stacks_of, stages_of
 from stoker.measure.steps import Steps, selected

@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from stoker.measure.lines import Line, Process
+from stoker.measure.lines import Process
 from stoker.measure.model import Gpu, Host, Memory, ProcessMemory, Starvation
+from stoker.measure.recording import Line
 from stoker.measure.spread import slope, spread
 from stoker.measure.steps import Steps
 

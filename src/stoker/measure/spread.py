@@ -74,8 +74,8 @@ class Slope:
 
 
 def slope(times: Sequence[float], values: Sequence[float]) -> Slope | None:
-    """None for fewer than four points or no time between them."""
-    if len(times) < 4 or times[-1] <= times[0]:
+    """None for fewer than three points or no time between them."""
+    if len(times) < 3 or times[-1] <= times[0]:
         return None
     t = np.asarray(times, dtype=float) - float(np.mean(times))
     y = np.asarray(values, dtype=float)

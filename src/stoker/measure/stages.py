@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from stoker.measure.lines import Line
 from stoker.measure.loading import Stage, StageName, Transport, Work
 from stoker.measure.model import Stacks
+from stoker.measure.recording import Line
 
 TIMED: tuple[StageName, ...] = (
     "read",

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stoker.measure.lines import Line, Process
+from stoker.measure.lines import Process
 from stoker.measure.loading import Purpose
+from stoker.measure.recording import Line
 
 Array = NDArray[np.float64]
 # Epochs of fewer steps than this have no inner ones to speak of.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from stoker.measure import lines as read
 from stoker.measure.facts import Missing
-from stoker.measure.lines import Line, Process
+from stoker.measure.lines import Process
 from stoker.measure.loaders import (
     Seen,
     counted,
@@ -22,6 +22,7 @@ from stoker.measure.loaders import (
 )
 from stoker.measure.loading import Loader
 from stoker.measure.model import Phases, RankPace, Summary, Syncs
+from stoker.measure.recording import Line
 from stoker.measure.resources import gpus_of, host_of, memory_of, starvation_of
 from stoker.measure.spread import spread
 from stoker.measure.stages import stacks_of

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stoker.measure.lines import Line, Process
+from stoker.measure.lines import Process
 from stoker.measure.loading import Transport, Work, Worker
+from stoker.measure.recording import Line
 from stoker.measure.spread import spread, thinned
 from stoker.measure.steps import Array, Steps
 
