@@ -10,13 +10,10 @@ import sys
 import warnings
 from typing import Any
 
-import lightning
 import torch
-from accelerate import Accelerator  # type: ignore[import-untyped]
 from torch.utils.data import DataLoader, Dataset
-from torchdata.stateful_dataloader import (  # type: ignore[import-untyped]
-    StatefulDataLoader,
-)
+
+# Frameworks are imported where they are used: spawned workers import this file again.
 
 SAMPLES = 24
 BATCH = 4
@@ -41,19 +38,6 @@ class Named(DataLoader[torch.Tensor]):
         self.name = "named"
 
 
-class Model(lightning.LightningModule):
-    def __init__(self) -> None:
-        super().__init__()
-        self.line = torch.nn.Linear(4, 1)
-
-    def training_step(self, batch: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = self.line(batch).square().mean()
-        return result
-
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        return torch.optim.SGD(self.parameters(), lr=1e-4)
-
-
 def loop(loader: Any, model: Any, optimizer: Any, backward: Any) -> None:
     for batch in loader:
         optimizer.zero_grad()
@@ -66,35 +50,63 @@ def train(kind: str, workers: int, context: str) -> torch.Tensor:
     settings: dict[str, Any] = {"batch_size": BATCH, "shuffle": True, "num_workers": workers}
     if workers:
         settings["multiprocessing_context"] = context
-    model = Model()
-    loader: Any
+    line = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(line.parameters(), lr=1e-4)
     if kind == "lightning":
-        loader = DataLoader(Numbers(), **settings)
-        trainer = lightning.Trainer(
-            max_epochs=1,
-            accelerator="cpu",
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
-        trainer.fit(model, loader)
-        return model.line.weight
-    classes = {"subclass": Named, "stateful": StatefulDataLoader}
-    loader = classes.get(kind, DataLoader)(Numbers(), **settings)
-    optimizer: Any = torch.optim.SGD(model.line.parameters(), lr=1e-4)
-    if kind == "accelerate":
-        accelerator = Accelerator(cpu=True)
-        line, optimizer, loader = accelerator.prepare(model.line, optimizer, loader)
-        loop(loader, line, optimizer, accelerator.backward)
+        with_lightning(DataLoader(Numbers(), **settings), line, optimizer)
+    elif kind == "accelerate":
+        with_accelerate(DataLoader(Numbers(), **settings), line, optimizer)
     else:
-        loop(loader, model.line, optimizer, torch.Tensor.backward)
-    return model.line.weight
+        loader = loader_class(kind)(Numbers(), **settings)
+        loop(loader, line, optimizer, torch.Tensor.backward)
+    return line.weight
+
+
+def loader_class(kind: str) -> Any:
+    from torchdata.stateful_dataloader import (  # type: ignore[import-untyped]
+        StatefulDataLoader,
+    )
+
+    return {"plain": DataLoader, "subclass": Named, "stateful": StatefulDataLoader}[kind]
+
+
+def with_lightning(loader: Any, line: torch.nn.Linear, optimizer: Any) -> None:
+    import lightning
+
+    class Model(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.line = line
+
+        def training_step(self, batch: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = self.line(batch).square().mean()
+            return result
+
+        def configure_optimizers(self) -> Any:
+            return optimizer
+
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    trainer = lightning.Trainer(
+        max_epochs=1,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(Model(), loader)
+
+
+def with_accelerate(loader: Any, line: torch.nn.Linear, optimizer: Any) -> None:
+    from accelerate import Accelerator  # type: ignore[import-untyped]
+
+    accelerator = Accelerator(cpu=True)
+    prepared = accelerator.prepare(line, optimizer, loader)
+    loop(prepared[2], prepared[0], prepared[1], accelerator.backward)
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     for kind in ("plain", "subclass", "stateful", "lightning", "accelerate"):
         for workers in (0, 2):
             weights = train(kind, workers, sys.argv[1]).detach().flatten().tolist()

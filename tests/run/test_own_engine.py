@@ -29,7 +29,8 @@ def test_workers_of_ours_are_recorded(tmp_path: Path, start: str) -> None:
     heads = lines_of(recording, "run", "worker")
     assert {head["engine"] for head in heads} == {"stoker"}
     tasks = lines_of(recording, "tasks", "worker")
-    assert sum(sum(line["rows"]) for line in tasks) == 40
+    # More: the next epoch begins to be made while this one ends.
+    assert sum(sum(line["rows"]) for line in tasks) >= 40
 
 
 def test_with_auto_ours_loads_and_says_what_it_decides(tmp_path: Path) -> None:

@@ -10,22 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from stoker.machine.cpu import CGROUP_ROOT, cgroup_folders, usable_cpus
+from stoker.machine.memory import (
+    group_limits,
+    meminfo,
+    memory_groups,
+    memory_limits,
+    stalled_percent,
+    swapped_in_bytes,
+)
 
 SHM = Path("/dev/shm")
 SECTOR_BYTES = 512
-NO_LIMIT_BYTES = 1 << 60
-"""Version 1 of cgroups says "no limit" with a number near the largest there is."""
 
 
 def ram_limit_bytes() -> int | None:
     """What a cgroup (a container) allows; None without a limit."""
-    limits = []
-    for folder in cgroup_folders("memory", CGROUP_ROOT, Path("/proc/self/cgroup")):
-        for name in ("memory.max", "memory.limit_in_bytes"):
-            value = _number(folder / name)
-            if value is not None and value < NO_LIMIT_BYTES:
-                limits.append(value)
-    return min(limits, default=None)
+    limits = [limit for folder in memory_groups() for limit in group_limits(folder)]
+    return min((each.limit_bytes for each in limits if each.effect == "kills"), default=None)
 
 
 def ram_bytes() -> int:
@@ -59,7 +60,7 @@ class HostReader:
         if shm is not None:
             facts["shm_used"], facts["shm_size"] = shm
         for name in ("cpu", "memory", "io"):
-            pressure = _pressure(name)
+            pressure = stalled_percent(Path("/proc/pressure", name))
             if pressure is None:
                 self.missing.add(f"psi_{name}")
             else:
@@ -86,23 +87,14 @@ class HostReader:
 
     def _memory(self) -> dict[str, Any]:
         facts = {}
-        with contextlib.suppress(OSError, ValueError):
-            lines = Path("/proc/meminfo").read_text().splitlines()
-            values = {
-                name: 1024 * int(rest.split()[0])
-                for name, _, rest in (line.partition(":") for line in lines)
-            }
-            facts["ram_used"] = values["MemTotal"] - values["MemAvailable"]
-            facts["ram_limit"] = values["MemTotal"]
+        values = meminfo()
+        if "SwapTotal" in values:
             facts["swap_used"] = values["SwapTotal"] - values["SwapFree"]
-        limit = ram_limit_bytes()
-        used = _cgroup_used_bytes()
-        if (
-            limit is not None
-            and used is not None
-            and limit < facts.get("ram_limit", limit + 1)
-        ):
-            facts["ram_limit"], facts["ram_used"] = limit, used
+        # One that slows is passed all the time; those that kill are what runs out.
+        limits = [limit for limit in memory_limits() if limit.effect == "kills"]
+        if limits:
+            lowest = min(limits, key=lambda limit: limit.limit_bytes)
+            facts["ram_limit"], facts["ram_used"] = lowest.limit_bytes, lowest.used_bytes
         return facts
 
 
@@ -121,11 +113,8 @@ def _busy_s() -> dict[str, float]:
 
 
 def _paging() -> dict[str, float]:
-    with contextlib.suppress(OSError, ValueError):
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("pswpin "):
-                return {"swap_in": float(line.split()[1]) * os.sysconf("SC_PAGE_SIZE")}
-    return {}
+    swapped = swapped_in_bytes()
+    return {} if swapped is None else {"swap_in": swapped}
 
 
 def _disk() -> dict[str, float]:
@@ -140,19 +129,6 @@ def _disk() -> dict[str, float]:
     return {}
 
 
-def _pressure(name: str) -> float | None:
-    """Percent of the last 10 s in which somebody waited for it."""
-    try:
-        some = Path("/proc/pressure", name).read_text().split()
-    except OSError:
-        return None
-    for field in some:
-        key, _, value = field.partition("=")
-        if key == "avg10":
-            return float(value)
-    return None
-
-
 def _throttled_s() -> float | None:
     """Seconds that this cgroup was kept from its CPUs by its quota, all so far."""
     for folder in cgroup_folders("cpu", CGROUP_ROOT, Path("/proc/self/cgroup")):
@@ -165,28 +141,3 @@ def _throttled_s() -> float | None:
             if "throttled_time" in values:
                 return int(values["throttled_time"]) / 1e9
     return None
-
-
-def _cgroup_used_bytes() -> int | None:
-    """Memory of this cgroup without the file cache that can be given back."""
-    for folder in cgroup_folders("memory", CGROUP_ROOT, Path("/proc/self/cgroup")):
-        for name in ("memory.current", "memory.usage_in_bytes"):
-            used = _number(folder / name)
-            if used is not None:
-                return max(0, used - _cache_bytes(folder / "memory.stat"))
-    return None
-
-
-def _cache_bytes(path: Path) -> int:
-    """File cache of a cgroup that can be given back."""
-    values: dict[str, str] = {}
-    with contextlib.suppress(OSError, ValueError):
-        values = dict(line.split() for line in path.read_text().splitlines())
-    return int(values.get("total_inactive_file", values.get("inactive_file", "0")))
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return None

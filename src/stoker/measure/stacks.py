@@ -21,9 +21,9 @@ from typing import Any
 INTERVAL_S = 0.02
 MAX_DEPTH = 64
 SAY_S = 10.0
-MANY_TICKS = 3000
+MANY_TICKS = 1000
 FEWER = 5
-"""After a minute enough is known, and the signal comes at every fifth tick."""
+"""After 20 s enough is known, and the signal comes at every fifth tick."""
 
 SIGEV_THREAD_ID = 4
 TIMER_ABSTIME = 1
