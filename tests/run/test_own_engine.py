@@ -38,6 +38,7 @@ def test_with_auto_ours_loads_and_says_what_it_decides(tmp_path: Path) -> None:
     (tmp_path / "recording").rename(tmp_path / "before")
     under = watched(tmp_path, "script.py", "2", options=["--auto"])
     assert (under.code, under.out) == (0, plain_sums)
+    assert "random augmentation follows a sample's place" in under.err
     recording = recorded(tmp_path)
     assert steps_by_loader(recording) == {0: 10}
     assert "begins without workers" in [

@@ -25,7 +25,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ImportWatch:
 
 
 def test_a_module_is_heard_of_once_its_code_has_run(watch: ImportWatch) -> None:
-    heard: list[ModuleType] = []
+    heard: list[int] = []
     watch.when_imported("heard_of", lambda module: heard.append(module.value))
     module = importlib.import_module("heard_of")
     assert heard == [1]

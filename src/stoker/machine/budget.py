@@ -41,7 +41,7 @@ def budget_bytes(asked: object) -> int | None:
 
 @functools.cache
 def share_of_free(share: float) -> int:
-    """A part of what is free under the limit that is met first, for one of the node's ranks."""
+    """A part of what is free under the limit met first, for one of the node's ranks."""
     free_bytes = min(limit.free_bytes for limit in known_limits())
     return max(1, int(share * free_bytes / ranks_of_node()))
 

@@ -26,6 +26,10 @@ from stoker.run.settings import Ranks, Settings
 
 RUNS = Path("stoker-runs")
 SITE = Path(__file__).parent / "site"
+AUTO_NOTE = (
+    "stoker: with --auto random augmentation follows a sample's place in the epoch, so its "
+    "numbers are not those of torch's workers\n"
+)
 FLAGS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 BLIND_FLAGS = "EIS"
 """Flags of Python that keep it from loading what watches."""
@@ -136,6 +140,8 @@ def launch(target: Target, wishes: Wishes, voice: Voice) -> NoReturn:
         environment["STOKER_PYTHONPATH"] = plain_path
     environment["PYTHONPATH"] = os.pathsep.join([str(SITE), *filter(None, [plain_path])])
     with contextlib.suppress(OSError, ValueError):
+        if settings.auto and ranks.rank == 0:
+            sys.stderr.write(AUTO_NOTE)
         sys.stdout.flush()
         sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *flags, *target.command], environment)
