@@ -71,7 +71,7 @@ def _parts(found: Any) -> Iterator[Any]:
         for key, value in _some(list(found.items())):
             yield from (key, value)
     elif isinstance(found, set | frozenset):
-        yield (len(found), _sum_of_hashes(found))
+        yield from (len(found), _sum_of_hashes(found))
     elif isinstance(found, list | tuple | deque):
         yield len(found)
         yield from _some(list(found))
