@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stoker.data.compact import compact
     from stoker.delegation import take_over
     from stoker.errors import BudgetError, DataError, PlanError, StokerError, WorkerDied
     from stoker.loader import DataLoader
@@ -20,6 +21,7 @@ __all__ = [
     "StokerError",
     "WorkerDied",
     "__version__",
+    "compact",
     "take_over",
 ]
 
@@ -33,6 +35,7 @@ _HOME = {
     "PlanError": "stoker.errors",
     "StokerError": "stoker.errors",
     "WorkerDied": "stoker.errors",
+    "compact": "stoker.data.compact",
     "take_over": "stoker.delegation",
 }
 

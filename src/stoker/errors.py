@@ -2,7 +2,7 @@
 
 StokerError
 ├── PlanError      the settings make no sense together
-├── DataError      a shard or a sample cannot be read
+├── DataError      a shard, a sample or a value of the user's data is unfit
 ├── WorkerDied     a worker stopped without saying why, more often than allowed
 └── BudgetError    the memory allowed cannot hold what was asked for
 """
@@ -23,7 +23,7 @@ class PlanError(StokerError, ValueError):
 
 
 class DataError(StokerError):
-    """A shard or a sample of the user's data cannot be read."""
+    """A shard, a sample or a value of the user's data cannot be read or kept."""
 
 
 class WorkerDied(StokerError, RuntimeError):
