@@ -245,3 +245,7 @@ def test_what_was_not_measured_is_none() -> None:
     assert summary.training.transport.send_s is None
     assert summary.starvation is None
     assert summary.ceiling is None
+
+
+def test_a_host_without_quotas_is_summed_up_all_the_same() -> None:
+    assert summary_of(replace(PLAIN, host={"throttled": None})).host.throttled_share is None

@@ -173,6 +173,9 @@ def fixed_cost_s(case: Case) -> float | None:
     if work is None or fitted is None or fitted.layout.workers == 0:
         return None
     handing_over = unpacking_s(case) + sending_s(case.loader, work)
+    if work.wall_s.p99 < fitted.layout.workers * case.pace.step_s.mean:
+        # No batch takes long enough to make to be waited for: all of the wait is hand-over.
+        handing_over = case.pace.wait_s.mean
     return min(case.pace.wait_s.mean, handing_over, MOST_FIXED_S)
 
 

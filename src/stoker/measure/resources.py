@@ -168,7 +168,9 @@ def host_of(trainer: Process, begin: float, end: float) -> Host:
     lines = sorted(trainer.of("host"), key=_t)
     inside = [line for line in lines if begin - 1.0 <= _t(line) <= end + 1.0]
     throttled = [
-        (_t(line), float(line["throttled"])) for line in inside if "throttled" in line
+        (_t(line), float(line["throttled"]))
+        for line in inside
+        if line.get("throttled") is not None
     ]
     held = None
     if len(throttled) >= 2 and throttled[-1][0] > throttled[0][0]:
