@@ -205,11 +205,20 @@ def keep(work: Path, folder: Path) -> list[Path]:
 
 
 def shortened(case: Case, said: Facts) -> Facts:
-    """The diagnosis without the summary, which is long, and without this machine's folders."""
+    """What was said, in short, and without this machine's folders."""
     if "skipped" in said:
         return said
-    diagnosis = re.sub(r"/[^\"]*?/diagnosis-\w+/", "", json.dumps(said["diagnosis"]))
-    return {"planted": case.planted, "diagnosis": json.loads(diagnosis)}
+    kept = ("code", "kind", "severity", "sentence", "cause", "gain", "time_to_failure_s")
+    findings = [
+        {name: finding[name] for name in kept}
+        | {"cure": finding["cure"]["text"], "settings": finding["cure"]["settings"]}
+        for finding in said["diagnosis"]["findings"]
+    ]
+    words = json.dumps({"verdict": said["diagnosis"]["verdict"], "findings": findings})
+    words = re.sub(r"/[^\" ]*?/diagnosis-\w+/", "", words)
+    return {"planted": case.planted, "healthy": said["diagnosis"]["healthy"]} | json.loads(
+        words
+    )
 
 
 def write(folder: Path, stem: str, facts: Facts, page: list[str]) -> list[Path]:
