@@ -26,7 +26,12 @@ def heading(title: str, date: str, host: Mapping[str, Any]) -> list[str]:
 
 def truth_table(cases: list[Case], truths: Facts) -> list[str]:
     """What each cure gains, and so which codes are right."""
+    rounds = [len(facts["plain"]) for facts in truths.values() if "plain" in facts]
     lines = [
+        f"Each script and its cures in turns, {min(rounds)} to {max(rounds)} rounds, a fresh "
+        "process each: median (lowest to highest). True are the codes that name the cure with "
+        "the largest gain, or one within 5 % of it.",
+        "",
         "| script | as it is | cures, with their measured gain | planted | true |",
         "|---|---|---|---|---|",
     ]
