@@ -5,8 +5,12 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+import stoker
 from stoker.measure.stacks import StackSampler, as_text
 
 
@@ -78,10 +82,17 @@ def test_a_long_call_counts_for_all_of_its_ticks() -> None:
     assert counted >= ticks - 1
 
 
-def test_frames_around_the_reading_of_a_sample_are_left_out() -> None:
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "/x/torch/utils/data/_utils/fetch.py",
+        str(Path(stoker.__file__).parent / "data/reader.py"),
+    ],
+)
+def test_frames_around_the_reading_of_a_sample_are_left_out(reader: str) -> None:
     source = "def fetch(call): call()\ndef outside(call): fetch(call)"
     names: dict[str, Any] = {}
-    exec(compile(source, "/x/torch/utils/data/_utils/fetch.py", "exec"), names)
+    exec(compile(source, reader, "exec"), names)
     seen: list[str] = []
 
     def read_sample() -> None:

@@ -27,8 +27,13 @@ FEWER = 5
 
 SIGEV_THREAD_ID = 4
 TIMER_ABSTIME = 1
-FETCHER = os.path.join("torch", "utils", "data", "_utils", "fetch.py")
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+MAKERS = (
+    os.path.join("torch", "utils", "data", "_utils", "fetch.py"),
+    os.path.join(OURS, "data", "reader.py"),
+    os.path.join(OURS, "crew", "worker.py"),
+)
+"""What is around them is the same for every sample; in a forked worker, the trainer's."""
 
 Stack = tuple[tuple[CodeType, int], ...]
 
@@ -178,15 +183,14 @@ def as_text(stack: Stack) -> str:
     of a sample, are left out."""
     inner = stack
     for at, (code, _) in enumerate(stack):
-        if code.co_filename.endswith(FETCHER):
-            inner = stack[:at]  # what is around it is the same for every sample
+        if code.co_filename.endswith(MAKERS):
+            inner = stack[:at] or stack[: at + 1]
             break
-    frames = [
+    theirs = [each for each in inner if not each[0].co_filename.startswith(OURS)]
+    return ";".join(
         f"{code.co_filename}:{line}:{code.co_qualname}"
-        for code, line in reversed(inner or stack)
-        if not code.co_filename.startswith(OURS)
-    ]
-    return ";".join(frames)
+        for code, line in reversed(theirs or inner[:1])
+    )
 
 
 def _free_signal() -> int:
