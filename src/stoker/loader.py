@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Self, TypeVar
 
@@ -12,11 +13,14 @@ import torch
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import Dataset, IterableDataset, IterDataPipe, MapDataPipe
 
+from stoker.data.position import Fit
 from stoker.data.reader import reads_together
 from stoker.errors import PlanError
+from stoker.feed.bookmark import Bookmark
 from stoker.feed.epoch import Epoch
 from stoker.feed.feeder import Feeder
 from stoker.feed.source import Source
+from stoker.machine.budget import budget_bytes
 from stoker.plan import AUTO, PREFETCH_NOT_GIVEN, Auto, NotGiven, Plan, Seeding
 
 T_co = TypeVar("T_co", covariant=True)
@@ -30,12 +34,15 @@ class DataLoader(TorchDataLoader[T_co]):
     `num_workers="auto"`: begins without workers and starts them when it pays.
     `persistent_workers=None` (the default): workers are kept as long as the dataset looks
     unchanged; True and False mean what they mean in torch.
-    `memory_budget`: bytes of shared memory that its batches may take.
+    `memory_budget`: shared memory that its batches may take: bytes, a size ("8GB"), a share of
+    what this host or container has (0.5), or "auto" (half of what is free at first).
     `seeding`: "position" (the default) makes random augmentation follow from a sample's
     place in the epoch, the same for any number of workers; "worker" gives torch's numbers.
     `threads_per_worker`: samples of a batch that one worker (without workers: the caller's
     process) reads at a time, for datasets that wait for disk or network and are safe to
     read from several threads. Samples that draw random numbers are read one by one.
+    `snapshot_every_n_steps`: taken as by torchdata; a state is exact at any step, whatever it
+    says.
     """
 
     def __init__(
@@ -58,9 +65,10 @@ class DataLoader(TorchDataLoader[T_co]):
         persistent_workers: bool | None = None,
         pin_memory_device: str = "",
         in_order: bool = True,
-        memory_budget: int | None = None,
+        memory_budget: int | float | str | None = None,
         seeding: Seeding = "position",
         threads_per_worker: int = 1,
+        snapshot_every_n_steps: int | None = 1,
     ) -> None:
         if isinstance(num_workers, str) and num_workers == "auto":
             num_workers = AUTO
@@ -89,6 +97,7 @@ class DataLoader(TorchDataLoader[T_co]):
         self.memory_budget = memory_budget
         self.seeding = seeding
         self.threads_per_worker = threads_per_worker
+        self.snapshot_every_n_steps = snapshot_every_n_steps
         self._feeder: Feeder | None = None
         plan_of(self)  # settings that make no sense are refused here, not in mid-training
 
@@ -126,6 +135,22 @@ class DataLoader(TorchDataLoader[T_co]):
             self.num_workers = workers
         if self._feeder is not None:
             self._feeder.resize(workers)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the loop has received, for a checkpoint. Small, wherever the loop stands.
+
+        After the last batch of an epoch it stands before the next one.
+        """
+        return self._bookmark().state(_fit(self), self._index_sampler, self.generator)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from there with the next `iter()`, with any number of workers."""
+        self._bookmark().load(state_dict, _fit(self), self._index_sampler)
+
+    def _bookmark(self) -> Bookmark:
+        if self._feeder is None:
+            self._feeder = Feeder()
+        return self._feeder.bookmark
 
     def stats(self) -> dict[str, Any]:
         """What the loader has done so far: counts, and seconds that the loop waited."""
@@ -180,7 +205,7 @@ def plan_of(loader: TorchDataLoader[Any]) -> Plan:
         workers=0 if automatic else loader.num_workers,
         automatic=automatic,
         prefetch_factor=None if isinstance(prefetch, NotGiven) else prefetch,
-        memory_budget_bytes=getattr(loader, "memory_budget", None),
+        memory_budget_bytes=budget_bytes(getattr(loader, "memory_budget", None)),
         seeding=getattr(loader, "seeding", "position"),
         threads_per_worker=getattr(loader, "threads_per_worker", 1),
         in_order=loader.in_order,
@@ -231,6 +256,19 @@ def begun_epoch(loader: TorchDataLoader[Any], feeder: Feeder, plan: Plan) -> Epo
     epoch = feeder.successor().iterate(source_of(loader), plan)
     epoch.reported_length = loader._IterableDataset_len_called
     return epoch
+
+
+def _fit(loader: DataLoader[Any]) -> Fit:
+    """What a state of this loader fits."""
+    reason = left_to_torch(loader)
+    if reason is not None:
+        raise PlanError(f"no state can be taken or loaded: {reason}")
+    return Fit.of(
+        loader.dataset,
+        loader._index_sampler,
+        loader.seeding,
+        is_iterable=isinstance(loader.dataset, IterableDataset),
+    )
 
 
 def _one_at_a_time(loader: TorchDataLoader[Any]) -> str | None:

@@ -17,7 +17,6 @@ import torch
 from torch.utils.data._utils import collate as torch_collate
 from torch.utils.data._utils import signal_handling
 from torch.utils.data._utils import worker as torch_worker
-from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
 from stoker.crew.collate import (
     LayoutDiffers,
@@ -44,6 +43,7 @@ from stoker.crew.messages import (
 )
 from stoker.crew.parcel import Parcel, packed
 from stoker.crew.writer import SlabWriter
+from stoker.data.iterating import Iterating, Stated
 from stoker.data.keys import MAX_GROUPS, group_rows
 from stoker.data.reader import RowReader, read_in_order, read_together, reads_together
 from stoker.memory.layout import RowLayout
@@ -125,7 +125,7 @@ class Worker:
         self._reads_together = False
         self._converts = False
         self._reader: RowReader | None = None
-        self._stream: _IterableDatasetFetcher | None = None
+        self._stream: Iterating | None = None
         self._pickled_layout = b""
         self._layout = RowLayout()
         self.broken: Exception | None = None
@@ -149,9 +149,8 @@ class Worker:
         if self.broken is not None:
             return
         try:
-            self._stream = _IterableDatasetFetcher(
-                self._dataset, self._job.auto_collation, self._collate, self._job.drop_last
-            )
+            self._stream = self._new_stream()
+            self._stream.begin()
         except Exception as error:
             self.broken = error
 
@@ -184,9 +183,7 @@ class Worker:
             self._writer.begin(task.slab, spill_from=apart if task.shape == "part" else 0)
         indices = pickle.loads(task.indices or self._writer.task_part(task.indices_bytes))
         if task.shape == "stream":
-            if self._stream is None:
-                raise StopIteration
-            return self._stream.fetch(indices)
+            return self._next_of_stream(indices)
         if self._reader is None:
             return self._made_as_torch(task, indices)
         if task.shape == "single":
@@ -205,6 +202,23 @@ class Worker:
         if self._collate_draws:
             return self._reader.collated(task.batch_key, rows)
         return self._collate(rows)
+
+    def _next_of_stream(self, indices: Any) -> Any:
+        """The next batch of an iterable, with its state where that has one."""
+        if self._stream is None:
+            self._stream = self._new_stream()
+        batch = self._stream.fetch(indices)
+        if not self._stream.has_states:
+            return batch
+        return Stated(batch, pickle.dumps(self._stream.state()))
+
+    def _new_stream(self) -> Iterating:
+        return Iterating(
+            self._dataset,
+            self._collate,
+            auto_collation=self._job.auto_collation,
+            drop_last=self._job.drop_last,
+        )
 
     def _made_part(self, reader: RowReader, task: Make, indices: Any) -> Any:
         """Some rows of a batch, at their places in it."""

@@ -159,10 +159,9 @@ class Engine:
             and self._layout_changes < MAX_LAYOUT_CHANGES
         )
 
-    def begin_streams(self, run: int) -> None:
-        """Have every worker start its iterable from the beginning."""
-        for handle in self.crew.workers:
-            self.crew.send(Begin(run), handle.number)
+    def begin_stream(self, run: int, worker: int) -> None:
+        """Have a worker start its iterable from the beginning."""
+        self.crew.send(Begin(run), worker)
 
     def issue(self, place: Place, indices: Any, batch_key: int, turn: int) -> None:
         """Have the batch of `indices` made; by whose turn it is, where each has a lane."""

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 
-from stoker.data.order import Order
+from stoker.data.iterating import Stated
 from stoker.errors import StokerError, WorkerDied
 from stoker.feed.engine import Engine
 from stoker.feed.inline import InlineMaker, inline_stream
 from stoker.feed.run import Run
+from stoker.feed.stream_run import StreamRun
 
 if TYPE_CHECKING:
     from stoker.crew.handle import WorkerHandle
@@ -27,6 +28,8 @@ PUMP_S = 5.0
 
 class Epoch:
     """An iterator over the batches of one epoch; ends by itself, or when it is dropped."""
+
+    run: Run | StreamRun
 
     def __init__(self, feeder: Feeder, base_seed: int, number: int) -> None:
         self.feeder = feeder
@@ -147,6 +150,8 @@ class Epoch:
 class MapEpoch(Epoch):
     """An epoch of a map-style dataset: made by the crew, or here while there is none."""
 
+    run: Run
+
     def __init__(self, feeder: Feeder, run: Run) -> None:
         super().__init__(feeder, run.order.base_seed, run.number)
         self.run = run
@@ -172,7 +177,9 @@ class MapEpoch(Epoch):
             return self._made_here()
         indices = self.run.delivered(ticket)
         try:
-            return engine.collect((self.run.number, ticket))
+            batch = engine.collect((self.run.number, ticket))
+            self.run.received = max(self.run.received, ticket + 1)
+            return batch
         except Exception as error:
             if not self.feeder.plan.automatic or isinstance(error, StokerError):
                 raise
@@ -192,9 +199,10 @@ class MapEpoch(Epoch):
 
     def _made_here(self) -> Any:
         step_s = time.perf_counter() - self._left_at
-        _, indices, key = self.run.draw()
+        ticket, indices, key = self.run.draw()
         began = time.perf_counter()
         batch = self._inline().make(indices, key)
+        self.run.received = max(self.run.received, ticket + 1)
         self._left_at = time.perf_counter()
         self.feeder.observe(self._left_at - began, step_s)
         return batch
@@ -202,6 +210,7 @@ class MapEpoch(Epoch):
     def _made_here_instead(self, ticket: int, indices: Any, error: Exception) -> Any:
         """The batch that raised in a worker; if it does not raise here, the workers go."""
         batch = self._inline().make(indices, self.run.key(ticket, indices))
+        self.run.received = max(self.run.received, ticket + 1)
         self.feeder.stay_inline(f"{error!r} in a worker, on a sample that is fine here")
         return batch
 
@@ -214,19 +223,33 @@ class MapEpoch(Epoch):
 class InlineStream(Epoch):
     """An epoch of an iterable dataset without workers."""
 
-    def __init__(self, feeder: Feeder, order: Order, number: int) -> None:
-        super().__init__(feeder, order.base_seed, number)
-        self._order = order
+    run: StreamRun
+
+    def __init__(self, feeder: Feeder, run: StreamRun, number: int) -> None:
+        super().__init__(feeder, run.order.base_seed, number)
+        self.run = run
         self._stream = inline_stream(feeder.source)
+        self._goes_on = run.streams[0].batches > 0
+        if not self._goes_on:
+            self._stream.begin(run.begun_from)
+        run.reader = self._stream
         self._left_at = time.perf_counter()
 
     def _next_batch(self) -> Any:
         began = time.perf_counter()
-        batch = self._stream.fetch(self._order.next_batch())
+        indices = self.run.order.next_batch()
+        if self._goes_on:
+            indices, self._goes_on = self.run.streams[0].first(indices), False
+        batch = self._stream.fetch(indices)
+        self.run.streams[0].batches += 1
         now = time.perf_counter()
         self.feeder.observe(now - began, began - self._left_at)
         self._left_at = now
         return batch
+
+    def _finish(self) -> None:
+        self.run.is_over = True
+        super()._finish()
 
 
 class CrewStream(Epoch):
@@ -237,50 +260,65 @@ class CrewStream(Epoch):
     `r` of worker `w` of `n`.
     """
 
-    def __init__(self, feeder: Feeder, order: Order, number: int, engine: Engine) -> None:
-        super().__init__(feeder, order.base_seed, number)
-        self._order = order
+    run: StreamRun
+
+    def __init__(self, feeder: Feeder, run: StreamRun, number: int, engine: Engine) -> None:
+        super().__init__(feeder, run.order.base_seed, number)
+        self.run = run
         self._engine = engine
-        workers = engine.workers
-        self._num_workers = workers
-        self._ahead = max(1, engine.window() // workers)
-        self._rounds = [0] * workers
-        self._ended = [False] * workers
-        self._under_way: list[deque[int]] = [deque() for _ in range(workers)]
-        self._turn = 0
-        engine.begin_streams(number)
+        self._num_workers = engine.workers
+        self._ahead = max(1, engine.window() // engine.workers)
+        self._rounds = [0] * engine.workers
+        self._under_way: list[deque[int]] = [deque() for _ in run.streams]
+        for worker, stream in enumerate(run.streams):
+            if not (stream.is_over or stream.batches):
+                engine.begin_stream(number, worker)
         for _ in range(self._ahead):
-            for worker in range(workers):
-                self._issue(worker)
+            for worker, stream in enumerate(run.streams):
+                if not stream.is_over:
+                    self._issue(worker)
 
     def _issue(self, worker: int) -> None:
+        indices = self.run.order.next_batch()
+        if self._rounds[worker] == 0:
+            indices = self.run.streams[worker].first(indices)
         ticket = self._rounds[worker] * self._num_workers + worker
         self._rounds[worker] += 1
-        self._engine.issue((self.number, ticket), self._order.next_batch(), 0, worker)
+        self._engine.issue((self.number, ticket), indices, 0, worker)
         self._under_way[worker].append(ticket)
 
     def _next_batch(self) -> Any:
         deadline = self._deadline()
+        run = self.run
         while any(self._under_way):
             worker = self._ready_worker()
             if worker is None:
                 self._wait(self._engine, deadline)
                 continue
             ticket = self._under_way[worker].popleft()
+            stream = run.streams[worker]
             if self._engine.has_ended((self.number, ticket)):
-                self._ended[worker] = True
+                stream.is_over = True
                 continue
-            if not self._ended[worker]:
+            if not stream.is_over:
                 self._issue(worker)
             if self.feeder.plan.in_order:
-                self._turn = (worker + 1) % self._num_workers
-            return self._engine.collect((self.number, ticket))
+                run.turn = (worker + 1) % self._num_workers
+            batch = self._engine.collect((self.number, ticket))
+            stream.batches += 1
+            if type(batch) is Stated:
+                batch, stream.pickled = batch
+            return batch
         raise StopIteration
+
+    def _finish(self) -> None:
+        self.run.is_over = True
+        super()._finish()
 
     def _ready_worker(self) -> int | None:
         """Whose oldest batch is to be looked at now; None while it is not there."""
         for step in range(self._num_workers):
-            worker = (self._turn + step) % self._num_workers
+            worker = (self.run.turn + step) % self._num_workers
             queue = self._under_way[worker]
             if not queue:
                 continue

@@ -12,14 +12,17 @@ from torch.utils.data import get_worker_info
 
 from stoker.data.fingerprint import Fingerprint, fingerprint
 from stoker.data.order import Draft, Order, is_known
+from stoker.data.position import Position
 from stoker.errors import WorkerDied
 from stoker.feed.anchors import anchors
 from stoker.feed.automatic import Automatic
+from stoker.feed.bookmark import Bookmark, order_at
 from stoker.feed.counters import Counters
 from stoker.feed.engine import Engine
 from stoker.feed.epoch import CrewStream, Epoch, InlineStream, MapEpoch
 from stoker.feed.run import Run
 from stoker.feed.source import Source
+from stoker.feed.stream_run import StreamRun
 from stoker.feed.tasks import issue_at_once
 from stoker.machine.cpu import usable_cpus
 from stoker.memory.arena import Arena
@@ -64,6 +67,7 @@ class Feeder:
         """Those whose epochs were still in use when this one took over from them."""
         self.dropped_runs: deque[int] = deque()
         """Runs whose iterator was dropped before its end, by whichever thread."""
+        self.bookmark = Bookmark()
         self._holdings = Holdings()
         self._workers = 0
         self._planned_workers = -1
@@ -106,6 +110,7 @@ class Feeder:
             return self
         other = Feeder()
         other.counters, other.notes = self.counters, self.notes
+        other.bookmark = self.bookmark
         other._epochs = self._epochs
         other._workers, other._planned_workers = self._workers, self._planned_workers
         other._automatic, other._look_unread = self._automatic, self._look_unread
@@ -124,14 +129,19 @@ class Feeder:
             self._automatic = Automatic(usable_cpus())
             self._look_unread = fingerprint(source.dataset)
             self.notes.append("begins without workers")
+        at = self.bookmark.taken(source.sampler)
+        if at is not None:
+            self._forget_draft()
+            self._epochs = at.epoch - (not at.is_over)
         self._epochs += 1
         running = self._running()
         if running is not None:
             running.is_over = True
             self.dropped_runs.append(running.number)
         self._abandon_dropped()
-        epoch = self._begun_draft() or self._begun_epoch()
+        epoch = self._begun_draft() or self._begun_epoch(at)
         self._current = weakref.ref(epoch)
+        self.bookmark.begun(epoch.run)
         if isinstance(epoch, MapEpoch) and self.engine is not None:
             self.refill(epoch.run, self.engine)
         return epoch
@@ -264,15 +274,19 @@ class Feeder:
         for former in list(self._former):
             former.close()
 
-    def _begun_epoch(self) -> Epoch:
-        """Draw a new order; start, keep or replace the crew."""
+    def _begun_epoch(self, at: Position | None) -> Epoch:
+        """Draw a new order, or the rest of one; start, keep or replace the crew."""
         source = self.source
         # torch's kept workers keep their seeds, and with them the draw of a new base seed.
         keeps_seed = (
             self.plan.seeding == "worker" and source.keeps_workers and self.engine is not None
         )
         base_seed = self._base_seed if keeps_seed else None
-        order = Order(source.sampler, source.generator, self._epochs, base_seed)
+        if at is None:
+            order = Order(source.sampler, source.generator, self._epochs, base_seed)
+        else:
+            order = order_at(at, source.sampler, source.generator, self._epochs)
+            self._epochs = order.epoch
         self._base_seed = order.base_seed
         self._runs += 1
         with_crew = self._workers > 0 and not _is_in_a_worker()
@@ -281,11 +295,15 @@ class Feeder:
         elif self.engine is not None:
             self.close_crew()
         if not source.is_iterable:
-            return MapEpoch(self, self._new_run(order))
+            run = self._new_run(order)
+            if at is not None and not at.is_over:
+                run.go_on(at)
+            return MapEpoch(self, run)
+        streams = StreamRun(order, self._workers if with_crew else 0, at)
         if not with_crew:
-            return InlineStream(self, order, self._runs)
+            return InlineStream(self, streams, self._runs)
         assert self.engine is not None
-        return CrewStream(self, order, self._runs, self.engine)
+        return CrewStream(self, streams, self._runs, self.engine)
 
     def _renew_crew(self) -> None:
         """Leave the crew as it is if it still holds what the script's dataset holds."""
@@ -342,6 +360,11 @@ class Feeder:
         if self.engine is not None:
             self.engine.abandon(run.number)
         return None
+
+    def _forget_draft(self) -> None:
+        if self._draft is not None and self.engine is not None:
+            self.engine.abandon(self._draft.number)
+        self._draft = None
 
     def _abandon_dropped(self) -> None:
         while self.dropped_runs:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from torch.utils.data._utils.collate import default_convert
-from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
 from stoker.crew.collate import is_default
+from stoker.data.iterating import Iterating
 from stoker.data.reader import RowReader, read_in_order, read_together, reads_together
 from stoker.feed.source import Source
 from stoker.plan import Plan
@@ -61,8 +61,11 @@ class InlineMaker:
         return self._source.collate_fn(read(dataset, indices))
 
 
-def inline_stream(source: Source) -> _IterableDatasetFetcher:
+def inline_stream(source: Source) -> Iterating:
     """Reads an iterable dataset here, as torch does without workers."""
-    return _IterableDatasetFetcher(
-        source.dataset, source.auto_collation, source.collate_fn, source.drop_last
+    return Iterating(
+        source.dataset,
+        source.collate_fn,
+        auto_collation=source.auto_collation,
+        drop_last=source.drop_last,
     )

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from torch.utils.data.distributed import DistributedSampler
+
 from stoker.data.keys import batch_key
-from stoker.data.order import Draft, Order
+from stoker.data.order import Draft, Order, is_known
+from stoker.data.position import Position, inner_sampler
+from stoker.data.rest import num_rest
 from stoker.feed.engine import Engine
 
 SLICEABLE = (list, tuple, range)
@@ -26,6 +30,44 @@ class Run:
         self._indices: dict[int, Any] = {}
         self._to_make_again: deque[int] = deque()
         self._ticket = 0
+        self.received = 0
+        """The loop has everything before this ticket that is not under way."""
+
+        self._first_ticket = self._start = 0
+
+    def go_on(self, at: Position) -> None:
+        """Begin where the loop was, with an order that was drawn from there on."""
+        self._first_ticket, self._start = at.first_ticket, at.start
+        self._ticket = at.oldest
+        self.received = at.ticket
+        while self._ticket < at.ticket:
+            ticket, indices, _ = self.draw()
+            if ticket in at.missing:
+                self._indices[ticket] = indices
+        self._to_make_again.extend(at.missing)
+
+    def position(self, sampler: Any) -> Position:
+        """Where the loop stands in this epoch."""
+        order = self.order
+        left = sorted([*self.under_way, *self._to_make_again])
+        inner = inner_sampler(sampler)
+        position = Position(
+            epoch=order.epoch,
+            is_over=order.is_exhausted and not left,
+            base_seed=order.base_seed,
+            ticket=self.received,
+            missing=[ticket for ticket in left if ticket < self.received],
+            ranks=inner.num_replicas if type(inner) is DistributedSampler else None,
+            sampler_epoch=order.sampler_epoch,
+            start=self._start,
+            first_ticket=self._first_ticket,
+        )
+        if is_known(sampler) and not position.missing:
+            rest = num_rest(sampler, position.ticket - self._first_ticket, self._start)
+            position.is_over |= rest == 0
+        if order.keeper is not None:
+            position.sampler = order.keeper.states(position.oldest)
+        return position
 
     @property
     def order(self) -> Order:
@@ -53,6 +95,8 @@ class Run:
             ):
                 indices = list(indices)  # a sampler may yield the same list, filled anew
             self._ticket += 1
+            if self.order.keeper is not None:
+                self.order.keeper.forget(min(self.under_way, default=self.received))
         return ticket, indices, self.key(ticket, indices)
 
     def key(self, ticket: int, indices: Any) -> int:
