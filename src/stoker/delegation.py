@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader as TorchDataLoader
 from stoker.errors import PlanError
 from stoker.feed.feeder import Feeder
 from stoker.loader import begun_epoch, left_to_torch, plan_of
+from stoker.machine.budget import budget_bytes
 from stoker.plan import Seeding
 
 
@@ -24,11 +25,11 @@ class TakeOver:
     def __init__(
         self,
         num_workers: Literal["auto"] | None,
-        memory_budget: int | None,
+        memory_budget: int | float | str | None,
         seeding: Seeding,
     ) -> None:
         self._changes: dict[str, Any] = {
-            "memory_budget_bytes": memory_budget,
+            "memory_budget_bytes": budget_bytes(memory_budget),
             "seeding": seeding,
         }
         if num_workers == "auto":
@@ -81,7 +82,7 @@ class TakeOver:
 def take_over(
     num_workers: Literal["auto"] | None = None,
     *,
-    memory_budget: int | None = None,
+    memory_budget: int | float | str | None = None,
     seeding: Seeding = "position",
 ) -> TakeOver:
     """Serve every loader of torch's class with Stoker's engine, from its next epoch on.
