@@ -229,7 +229,7 @@ class InlineStream(Epoch):
         super().__init__(feeder, run.order.base_seed, number)
         self.run = run
         self._stream = inline_stream(feeder.source)
-        self._goes_on = run.streams[0].batches > 0
+        self._goes_on = run.streams[0].goes_on
         if not self._goes_on:
             self._stream.begin(run.begun_from)
         run.reader = self._stream
@@ -241,7 +241,7 @@ class InlineStream(Epoch):
         if self._goes_on:
             indices, self._goes_on = self.run.streams[0].first(indices), False
         batch = self._stream.fetch(indices)
-        self.run.streams[0].batches += 1
+        self.run.streams[0].gave(None)
         now = time.perf_counter()
         self.feeder.observe(now - began, began - self._left_at)
         self._left_at = now
@@ -271,7 +271,7 @@ class CrewStream(Epoch):
         self._rounds = [0] * engine.workers
         self._under_way: list[deque[int]] = [deque() for _ in run.streams]
         for worker, stream in enumerate(run.streams):
-            if not (stream.is_over or stream.batches):
+            if not (stream.is_over or stream.goes_on):
                 engine.begin_stream(number, worker)
         for _ in range(self._ahead):
             for worker, stream in enumerate(run.streams):
@@ -305,9 +305,10 @@ class CrewStream(Epoch):
             if self.feeder.plan.in_order:
                 run.turn = (worker + 1) % self._num_workers
             batch = self._engine.collect((self.number, ticket))
-            stream.batches += 1
             if type(batch) is Stated:
-                batch, stream.pickled = batch
+                stream.gave(batch.state)
+                return batch.batch
+            stream.gave(None)
             return batch
         raise StopIteration
 

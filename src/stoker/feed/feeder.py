@@ -131,7 +131,11 @@ class Feeder:
             self.notes.append("begins without workers")
         at = self.bookmark.taken(source.sampler)
         if at is not None:
-            self._forget_draft()
+            if self._draft is not None:
+                self.dropped_runs.append(self._draft.number)
+                self._draft = None
+            if source.is_iterable:
+                self.close_crew()  # no worker's stream goes on
             self._epochs = at.epoch - (not at.is_over)
         self._epochs += 1
         running = self._running()
@@ -360,11 +364,6 @@ class Feeder:
         if self.engine is not None:
             self.engine.abandon(run.number)
         return None
-
-    def _forget_draft(self) -> None:
-        if self._draft is not None and self.engine is not None:
-            self.engine.abandon(self._draft.number)
-        self._draft = None
 
     def _abandon_dropped(self) -> None:
         while self.dropped_runs:

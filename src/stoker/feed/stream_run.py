@@ -25,13 +25,23 @@ class Stream:
     given: dict[str, Any] | None = None
     """The state that it went on from, until it has given a batch."""
 
+    def gave(self, pickled: bytes | None) -> None:
+        """The loop has received one more batch, and what the stream says of itself then."""
+        self.batches += 1
+        self.pickled = pickled
+
     def state(self) -> dict[str, Any] | None:
         """Its state, the caller's own."""
         return pickle.loads(self.pickled) if self.pickled else copy.deepcopy(self.given)
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it begins anywhere but at the beginning."""
+        return self.batches > 0 or self.given is not None
+
     def first(self, indices: Any) -> Any:
-        """What its first task is asked for, where it goes on."""
-        return GoOn(indices, self.batches, self.given) if self.batches else indices
+        """What its first task is asked for."""
+        return GoOn(indices, self.batches, self.given) if self.goes_on else indices
 
 
 class StreamRun:
