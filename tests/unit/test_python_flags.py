@@ -18,9 +18,7 @@ from stoker.run.launch import python_flags
         (["/bin/python", "-I", "/bin/stoker", "run", "x.py"], []),
     ],
 )
-def test_flags_before_the_module_are_kept(
-    command: list[str], flags: list[str] | None
-) -> None:
+def test_flags_before_the_module_are_kept(command: list[str], flags: list[str] | None) -> None:
     expected = command[1 : command.index("-m")] if flags is None else flags
     assert python_flags(command) == expected
 
