@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -81,8 +82,13 @@ def test_a_traceback_has_no_frame_of_ours(tmp_path: Path, workers: str) -> None:
     assert without.code == under.code == 1
     assert under.out == without.out
     assert "sample 7 is broken" in without.err
-    assert under.err.startswith(without.err)
+    assert told(under.err).startswith(told(without.err))
     assert any_line(recorded(tmp_path), "end")["why"] == "exception"
+
+
+def told(text: str) -> str:
+    """Without torch's line numbers: which branch of its `next` has the batch is chance."""
+    return re.sub(r'(dataloader\.py", line )\d+', r"\1N", text)
 
 
 @pytest.mark.parametrize("ending", ["sys.exit(3)", "raise SystemExit('so')", "os._exit(5)"])

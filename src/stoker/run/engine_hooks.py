@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -42,17 +41,16 @@ class Decisions:
 
     def __init__(self, loaders: Loaders) -> None:
         self._loaders = loaders
-        self._said: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._said: list[int] = []
 
     def drain(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Decisions since it was last asked."""
-        for iterator in list(self._loaders.iterators):
-            feeder = getattr(iterator, "feeder", None)
-            if feeder is None:
-                continue
-            notes, said = feeder.notes, self._said.get(feeder, 0)
-            self._said[feeder] = len(notes)
-            for note in notes[said:]:
+        """Decisions since it was last asked. The loader may be gone by then."""
+        for number, notes in enumerate(self._loaders.notes):
+            if number == len(self._said):
+                self._said.append(0)
+            fresh = notes[self._said[number] :]
+            self._said[number] += len(fresh)
+            for note in fresh:
                 yield "decision", {"t": time.monotonic(), "text": note}
 
 

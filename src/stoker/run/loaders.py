@@ -70,6 +70,8 @@ class Loaders:
         self.receiving = Receiving()
         self.stop.shut_down_workers = self._end_workers
         self.iterators: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.notes: list[list[str]] = []
+        """What our engine writes down of its decisions, a list each feeder."""
         self.current: EpochSteps | None = None
         """Whose `next()` is under way."""
         self._meters: dict[int, TaskMeter] = {}
@@ -194,6 +196,9 @@ class Loaders:
             steps = EpochSteps(known.number, known.epochs, batch_size_of(loader))
             self._open.add(steps)
             self.iterators.add(iterator)
+            notes = getattr(getattr(iterator, "feeder", None), "notes", None)
+            if notes is not None and not any(notes is known for known in self.notes):
+                self.notes.append(notes)
             setattr(iterator, STEPS, steps)
             weakref.finalize(iterator, self.end_epoch, steps, complete=False).atexit = False
         known.epochs += 1
